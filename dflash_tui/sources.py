@@ -12,9 +12,9 @@ from engine.hub.gguf import is_gguf
 
 from .core.advice import as_command
 from .core.failures import Failure
+from .core.replay.replay_source import ReplaySource
 from .core.settings.servers import ServerAddress
 from .core.source import Capabilities, Emit, Source, SourceFactory
-from .core.traces.replay_source import ReplaySource
 
 
 class EngineSource:

@@ -3,9 +3,11 @@ that describe nothing are asked anything."""
 
 from __future__ import annotations
 
+import ast
+import builtins
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +36,8 @@ class Limit:
     """Whether the model answers no such question well: then it isn't asked, and ``says`` is the answer."""
     behind: re.Pattern[str] | None = None
     """Matches the answers behind which such a question is meant; None for any place."""
+    without: re.Pattern[str] | None = None
+    """Matches what makes sense of such a question: with that anywhere before it, it is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,7 @@ class Limits:
                 each["instead"],
                 each.get("sure", False),
                 re.compile(each["behind"]) if "behind" in each else None,
+                re.compile(each["without"]) if "without" in each else None,
             )
             for each in about["limits"]
         )
@@ -71,16 +76,60 @@ class Limits:
         enough = FEW * strange if strange > 1 else strange  # "Olá!" has one, and is read
         return known >= enough and (known > 0 or not pictures)
 
-    def met_by(self, text: str, before: str = "") -> Iterable[Limit]:
-        """The limits that a question comes upon. ``before``: the answer that it follows."""
-        told = (kind for kind in self.kinds if kind.behind is None or kind.behind.search(before))
-        return (kind for kind in told if kind.asks.search(text))
+    def met_by(self, text: str, said: Sequence[str] = ()) -> Iterator[Limit]:
+        """The limits that a question comes upon. ``said``: questions and answers before it, the newest last."""
+        before = said[-1] if said else ""
+        for kind in self.kinds:
+            there = kind.behind is None or kind.behind.search(before)
+            senseless = kind.without is None or not any(map(kind.without.search, said))
+            if there and senseless and kind.asks.search(text):
+                yield kind
 
-    def refusal(self, text: str, before: str = "") -> tuple[str, str] | None:
+    def refusal(self, text: str, said: Sequence[str] = ()) -> tuple[str, str] | None:
         """Why a question gets no answer, and what to ask instead; None where it may get a good one."""
         if not self.reads(text):
             return "I can't read this.", self.instead
-        return next(((kind.says, kind.instead) for kind in self.met_by(text, before) if kind.sure), None)
+        return next(((kind.says, kind.instead) for kind in self.met_by(text, said) if kind.sure), None)
+
+    def broken_promise(self, answer: str, said: Sequence[str] = ()) -> str:
+        """What is wrong with the code of an answer, in a sentence: it stood there before, calls what isn't there,
+        or lacks the name that is promised. Empty for nothing, and where the model describes no limits."""
+        blocks = _BLOCK.findall(answer) if self.kinds else []
+        if not blocks:
+            return ""
+        language, code = blocks[-1]
+        if any(code == old for before in said for _, old in _BLOCK.findall(before)[-1:]):
+            return "Whatever it says, it changed nothing: this is the code that stood here before."
+        promised = re.findall(r"`(\w+)`", _BLOCK.sub("", answer))
+        if missing := next((name for name in promised if not re.search(rf"\b{name}\b", code)), None):
+            return f"Whatever it says, there is no {missing} in this code."
+        return _broken(code) if language == "python" else ""
+
+
+_BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.M | re.S)
+"""A fenced block: its language and its code."""
+
+
+def _broken(code: str) -> str:
+    """Why a program can't run: it doesn't parse, or uses a name that nothing defines. Empty for neither."""
+    try:
+        nodes = list(ast.walk(ast.parse(code)))
+    except (SyntaxError, ValueError, RecursionError):
+        return "This program doesn't parse: Python can't run it."
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    known = {name.id for name in names if not isinstance(name.ctx, ast.Load)} | set(dir(builtins)) | {"__name__"}
+    for node in nodes:
+        match node:
+            case ast.FunctionDef() | ast.ClassDef() | ast.AsyncFunctionDef():
+                known.add(node.name)
+            case ast.arg():
+                known.add(node.arg)
+            case ast.alias():
+                known.add((node.asname or node.name).partition(".")[0])
+            case ast.ExceptHandler() if node.name:
+                known.add(node.name)
+    lacking = next((name.id for name in names if name.id not in known), None)
+    return f"This program uses {lacking}, which it doesn't define." if lacking else ""
 
 
 def goes_in_circles(ids: Sequence[int]) -> bool:

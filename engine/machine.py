@@ -53,10 +53,10 @@ def _memory_of_the_machine() -> int:
     kernel = getattr(getattr(ctypes, "windll", None), "kernel32", None)
     if kernel is None:
         return 0
-    return _windows_memory(kernel)
+    return windows_memory(kernel)
 
 
-def _windows_memory(kernel: object) -> int:
+def windows_memory(kernel: object) -> int:
     """Bytes of memory on Windows, which has no ``sysconf``: it fills a structure of 64 bytes, whose first four say how
     long it is and whose eight from the eighth on say how much memory there is."""
     status = (ctypes.c_uint64 * 8)()

@@ -95,7 +95,7 @@ class Runner:
             return None
         runner = cls(loaded.decoder, loaded.tokenizer, loaded.fingerprints, loaded.packed, loaded.folders.limits)
         emit(LoadProgress("warming up", 0, 0))
-        runner._choose_rounds(loaded.plan, emit)
+        runner.prepare_rounds(loaded.plan, emit)
         if options.time_rounds:
             runner.learn_costs()
         emit(loaded.ready(runner.max_block_size, perf_counter() - started))
@@ -143,6 +143,8 @@ class Runner:
         finished = turn.finished()
         if end and finished.statistics.num_tokens >= end:
             yield Notice("It went round in circles, and was stopped.", self._limits.instead or LESS_ALIKE)
+        elif wrong := self._limits.broken_promise(finished.text, _asked(ask)[1]):
+            yield Notice(wrong, "Ask for the whole of it anew: a small model loses names after a few changes.")
         yield finished
 
     def forget(self) -> None:
@@ -172,7 +174,7 @@ class Runner:
             )
         return prompt
 
-    def _choose_rounds(self, plan: MemoryPlan, emit: Emit) -> None:
+    def prepare_rounds(self, plan: MemoryPlan, emit: Emit) -> None:
         """Lets the GPU run the rounds by itself where it can, and draft in 8 bits where there is memory. Runs a few
         rounds, so that the first question doesn't pay for first-time set-up."""
         target, drafting = self.decoder.target, plan.drafting
@@ -231,7 +233,7 @@ class Runner:
         return costs
 
 
-def _asked(ask: Ask) -> tuple[str, str]:
-    """The question of a conversation, and the answer before it; empty for none."""
-    last, *before = [message.content for message in reversed(ask.messages) if message.role != "system"] or [""]
-    return last, before[0] if before else ""
+def _asked(ask: Ask) -> tuple[str, list[str]]:
+    """The question of a conversation, and what was said before it, the newest last."""
+    *said, question = [message.content for message in ask.messages if message.role != "system"] or [""]
+    return question, said

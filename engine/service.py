@@ -7,13 +7,13 @@ import logging
 import sys
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from threading import Thread
 from typing import TYPE_CHECKING
 
 from .commands import Adjust, Ask, Close, Command, EngineOptions, Stop
 from .errors import Option, UsageFailure, Words, failure_of, worded
 from .events import EngineError, EngineReady, Event, Notice, TurnFinished
 from .gc_pause import gc_paused
+from .threads import NativeThread
 
 if TYPE_CHECKING:
     from .runner import Runner
@@ -58,7 +58,7 @@ class EngineService:
         self._waiting: list[Ask] = []
         self._closing = False
         self._runner: Runner | None = None
-        self._thread = Thread(target=self._main, name="engine", daemon=True)
+        self._thread = NativeThread(self._main, "engine")
 
     def start(self) -> None:
         """Begins to load; ``EngineReady`` or a fatal ``EngineError`` follows."""

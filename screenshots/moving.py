@@ -13,10 +13,10 @@ from dflash_tui.app.application import ChatApp
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.reducer import TurnState
 from dflash_tui.core.desk.event_queue import EventQueue
+from dflash_tui.core.replay.bundled import find_recording
+from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Capabilities, Emit
-from dflash_tui.core.traces.bundled import find_trace
-from dflash_tui.core.traces.reader import read_trace
 from engine.commands import Command, GenerationSettings
 from engine.events import EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
 
@@ -40,7 +40,7 @@ _GROUND = re.compile(r'<rect fill="([^"]*)" x="([\d.]+)" y="([\d.]+)" width="([\
 
 def recorded() -> tuple[EngineReady, list[Event], list[Step]]:
     """Who answered, the events of a quicksort as the lesson's recording has it, and its steps by the target alone."""
-    events = list(read_trace(find_trace("lesson")).events())
+    events = list(read_recording(find_recording("lesson")).events())
     ready = next(event for event in events if isinstance(event, EngineReady))
     alone = [event for event in events if isinstance(event, Step) and event.turn == ALONE]
     told = TurnStarted | PrefillDone | Step | TurnFinished

@@ -141,6 +141,43 @@ def second_config(taps: list[int], num_target_layers: int, **changes: Any) -> di
     return {**config, "architectures": ["DFlash2DraftModel"], "dflash_config": {**config["dflash_config"], **SECOND}}
 
 
+def dspark_config(kinds: list[str], taps: list[int], num_target_layers: int, **changes: Any) -> dict[str, Any]:
+    """The config of a DSpark drafter as SpecForge writes it, whose rows all draft; ``changes`` go to what it says of
+    its head, or to the top level."""
+    head = {
+        "projector_type": "dspark",
+        "attention_mode": "gqa",
+        "markov_rank": 32,
+        "markov_head_type": "vanilla",
+        "confidence_head_alpha": 1.0,
+        "enable_confidence_head": True,
+        "confidence_head_with_markov": True,
+    }
+    own = {name: changes.pop(name) for name in list(changes) if name in head or name == "shift_label"}
+    rest = {"block_size": 7, "final_logit_softcapping": None, "vocab_size": VOCAB_SIZE, **changes}
+    config = drafter_config(kinds, taps, num_target_layers, **rest)
+    return {
+        **config,
+        "architectures": ["DSparkDraftModel"],
+        "dflash_config": {**config["dflash_config"], **head, **own},
+    }
+
+
+def head_shapes(hidden: int, vocabulary: int, drafted: int, head: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of the tensors of a DSpark drafter's head."""
+    rank = head["markov_rank"]
+    shapes: dict[str, tuple[int, ...]] = {
+        "markov_head.markov_w1.weight": (vocabulary, rank),
+        "markov_head.markov_w2.weight": (drafted, rank),
+    }
+    if head["markov_head_type"] == "gated":
+        shapes |= {"markov_head.gate_proj.weight": (rank, hidden + rank), "markov_head.gate_proj.bias": (rank,)}
+    if head["enable_confidence_head"]:
+        read = hidden + (rank if head["confidence_head_with_markov"] else 0)
+        shapes |= {"confidence_head.proj.weight": (1, read), "confidence_head.proj.bias": (1,)}
+    return shapes
+
+
 def drafter_weights(config: dict[str, Any], seed: int) -> dict[str, Tensor]:
     """Random tensors under the names and shapes of a published drafter. The final norm's have either sign, as in the
     targets, or every draft would be the mask's own embedding found again."""
@@ -180,11 +217,13 @@ def drafter_weights(config: dict[str, Any], seed: int) -> dict[str, Tensor]:
         shapes["candidate_selector.hidden_projection.weight"] = (rank, hidden)
         for book in ("predecessor_codebook", "successor_codebook"):
             shapes[f"candidate_selector.{book}"] = (config["vocab_size"], rank)
+    if "markov_rank" in second:
+        shapes |= head_shapes(hidden, config["vocab_size"], config["vocab_size"], second)
     generator = torch.Generator().manual_seed(seed)
     noise = {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
     scales = {name for name, x in noise.items() if x.dim() == 1 and not name.endswith(".bias")}
     weights = {name: 1 + 0.25 * x if name in scales else 0.15 * x for name, x in noise.items()}
-    weights |= {name: 3 * x for name, x in weights.items() if "selector" in name}
+    weights |= {name: 3 * x for name, x in weights.items() if "selector" in name or "markov_w" in name}
     weights |= {name: 0.25 * x for name, x in weights.items() if "kernel_projection" in name}
     weights |= {name: 0.5 + x for name, x in weights.items() if "base_kernel" in name}
     return weights | {"norm.weight": 2 * noise["norm.weight"]}

@@ -60,7 +60,7 @@ class ScriptPlayer(ScriptedEngine):
         self._emit(EngineReady("tiny", drafter, "cpu", "float32", 16, 4096, 0.1, "I know little."))
         return True
 
-    def _answer_turn(self, ask: Ask) -> bool:
+    def answer_turn(self, ask: Ask) -> bool:
         self._emit(TurnStarted(ask.turn, 7, 0, ask.settings.to_dict()))
         self._emit(PrefillDone(ask.turn, 5.0))
         text, reason, closing = "", self.script.reason, False

@@ -111,11 +111,11 @@ class ScriptedEngine:
         self.commands: list[Command] = []
         """Everything that was sent, in order."""
         self._emit = emit
-        self._answer = tokenise(answer)
-        self._round_seconds = round_seconds
-        self._work = work or partial(time.sleep, round_seconds)
+        self.answer = tokenise(answer)
+        self.round_seconds = round_seconds
+        self.work = work or partial(time.sleep, round_seconds)
         self._load_seconds = load_seconds
-        self._load_error, self._turn_error = load_error, turn_error
+        self._load_error, self.turn_error = load_error, turn_error
         self._device, self._trees, self._calls = device, trees, calls
         self._speed, self._clock = speed, clock
         self._random = random.Random(seed)
@@ -141,7 +141,7 @@ class ScriptedEngine:
     def _run(self) -> None:
         if self._load():
             while not isinstance(command := self._queue.get(), Close):
-                if isinstance(command, Ask) and self._answer_turn(command):
+                if isinstance(command, Ask) and self.answer_turn(command):
                     return
 
     def _load(self) -> bool:
@@ -150,6 +150,7 @@ class ScriptedEngine:
             for done in range(4):
                 self._emit(LoadProgress(phase, done + 1, 4))
                 time.sleep(self._load_seconds / 16)
+        self._emit(LoadProgress("loading the target", 15_000_000, 15_000_000, "bytes"))
         if self._load_error is not None:
             self._emit(self._load_error)
             return False
@@ -158,22 +159,22 @@ class ScriptedEngine:
         self._emit(replace(ready, calls=self._calls))
         return True
 
-    def _answer_turn(self, ask: Ask) -> bool:
+    def answer_turn(self, ask: Ask) -> bool:
         """True when Close came meanwhile."""
-        if self._turn_error is not None:
-            self._emit(replace(self._turn_error, turn=ask.turn))
+        if self.turn_error is not None:
+            self._emit(replace(self.turn_error, turn=ask.turn))
             self._emit(TurnFinished(ask.turn, "error", ""))
             return False
         question = ask.messages[-1].content if ask.messages else str(ask.prompt)
         self._emit(TurnStarted(ask.turn, 40, 12, ask.settings.to_dict(), question))
-        time.sleep(self._round_seconds)
-        self._emit(PrefillDone(ask.turn, 1000 * self._round_seconds))
+        time.sleep(self.round_seconds)
+        self._emit(PrefillDone(ask.turn, 1000 * self.round_seconds))
         settings, reason, closing = ask.settings, "stop", False
         text: list[str] = []
         steps: list[Step] = []
         started = 0.0 if self._clock is None else self._clock()
         place = 0
-        while place < len(self._answer):
+        while place < len(self.answer):
             while self.holds and len(steps) >= FIRST_ROUNDS and self._queue.empty():
                 time.sleep(0.001)
             for command in self._waiting_commands():
@@ -191,7 +192,7 @@ class ScriptedEngine:
             place += len(step.emitted)
             text += [token.text for token in step.emitted]
             self._emit(step)
-            self._work()
+            self.work()
         self._emit(TurnFinished(ask.turn, _reason(reason), "".join(text), "", _statistics(steps)))
         return closing
 
@@ -203,7 +204,7 @@ class ScriptedEngine:
                 return
 
     def _round(self, turn: int, index: int, place: int, block: int, temperature: float, started: float) -> Step:
-        left = self._answer[place:]
+        left = self.answer[place:]
         draft: tuple[DraftToken, ...] = ()
         emitted: tuple[EmittedToken, ...] = (EmittedToken(7, left[0], "plain"),)
         accepted = 0

@@ -9,9 +9,9 @@ from dataclasses import replace
 from itertools import count, cycle
 from queue import Empty, SimpleQueue
 
+from dflash_tui.core.replay.bundled import find_recording
+from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.source import Capabilities
-from dflash_tui.core.traces.bundled import find_trace
-from dflash_tui.core.traces.reader import read_trace
 from engine.commands import Ask, Close, Command, Stop
 from engine.events import EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
 from engine.statistics import TurnMeter
@@ -24,7 +24,7 @@ READY = EngineReady("demo/gemma4-tiny", "demo/dflash-b16", "cuda", "bfloat16", 1
 
 def recorded_steps(trace: str = "html") -> list[Step]:
     """The steps of a bundled trace, without what ends its answer."""
-    steps = read_trace(find_trace(trace)).steps
+    steps = read_recording(find_recording(trace)).steps
     return [step for step in steps if all(token.channel == "answer" for token in step.emitted)]
 
 

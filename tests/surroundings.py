@@ -7,6 +7,7 @@ import atexit
 import os
 import shutil
 import tempfile
+import threading
 
 DROPPED = ("DFLASH_CHAT_", "HF_", "XDG_", "TEXTUAL", "LC_", "TRITON_CACHE", "TRITON_HOME")
 """Whose names begin so."""
@@ -24,3 +25,8 @@ def settle() -> None:
     home = tempfile.mkdtemp(prefix="home-")
     atexit.register(shutil.rmtree, home, ignore_errors=True)
     os.environ |= {"HOME": home, "LANG": "C.UTF-8", "TERM": "xterm-256color"}
+
+
+def threads(name: str) -> set[threading.Thread]:
+    """Those of this name that run now: what a test has begun is what did not run before."""
+    return {thread for thread in threading.enumerate() if thread.name == name}

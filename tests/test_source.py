@@ -109,6 +109,33 @@ def test_measurements_need_no_tests_and_fast_tests_no_measurements() -> None:
         assert [path for path in paths if any(name.startswith(others) for name in imported(path))] == []
 
 
+FAMILIES = {f"engine.models.{name}" for name in ("dflash", "gemma4", "pre_norm", "qwen3_5")}
+
+
+def circles(edges: dict[str, set[str]]) -> list[set[str]]:
+    """Sets of files each of which leads to all others of its set."""
+    reach: dict[str, set[str]] = {}
+    for name in edges:
+        reach[name], ahead = set(), [name]
+        while ahead:
+            ahead += (new := edges[ahead.pop()] - reach[name])
+            reach[name] |= new
+    together = {frozenset(other for other in reach[name] if name in reach[other]) for name in edges}
+    return [set(each) for each in together if len(each) > 1]
+
+
+def test_no_circle_of_imports_is_larger_than_five_files() -> None:
+    """Imports in functions and for types count, too. The folder of a family, or of a kind of drafter, may have
+    seven: its config builds its modules,
+    these make its passes, and passes read modules."""
+    files = {".".join(path.relative_to(ROOT).with_suffix("").parts): path for each in PRODUCT for path in sources(each)}
+    edges = {name: (imported(path) & set(files)) - {name} for name, path in files.items()}
+    found = circles(edges)
+    families = [each for each in found if {name.rpartition(".")[0] for name in each} & FAMILIES]
+    assert len(edges) > 500 and len(found) > 5
+    assert [each for each in found if len(each) > (7 if each in families else 6)] == []  # core/rounds has six
+
+
 PROMISE = re.compile(r"^\| ([^|`]+) \| (`[^|]+) \| (`[^|]+) \|$", re.MULTILINE)
 """A row of the table in CONTRIBUTING.md: what is promised, by which fast tests and by which proofs."""
 

@@ -11,7 +11,6 @@ from dflash_tui.core.exit_codes import exit_code_for
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.source import SourceFactory
-from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import GenerationSettings
 
 from .application import ChatApp
@@ -29,7 +28,7 @@ def run_chat(
     theme: str | None = None,
     begin: Start | None = None,
     log: SessionLog | None = None,
-    trace: TraceWriter | None = None,
+    trace: SessionLog | None = None,
     screen_options: ScreenOptions | None = None,
 ) -> int:
     """Shows ``source`` until the user leaves; returns 0, 128 + the signal that ended it, or the engine failure's code.

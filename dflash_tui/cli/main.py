@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import sys
-import threading
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
@@ -23,6 +23,7 @@ from dflash_tui.core.settings.config import Config
 from dflash_tui.core.text.harmless import signed
 from dflash_tui.sources import Attach, Engine, local_source, server_source
 from engine.errors import EngineFailure
+from engine.threads import native_threads_run
 
 from .chat import chat
 from .flags.chat_flags import HELP_HINT
@@ -61,16 +62,17 @@ WITHOUT_CONFIG = ("config", "help", "doctor", "completion")
 
 
 def program() -> NoReturn:
-    """What ``dflash-chat`` runs: :func:`main`, then out without an orderly shutdown, which an engine thread in native
-    code would abort; everything is written by now."""
+    """What ``dflash-chat`` runs: :func:`main`, then out: in an orderly way, unless a thread is in native code still, as
+    when the program is left while models load."""
     code = main()
     if code in (ExitCode.INTERRUPTED, ExitCode.TERMINATED, ExitCode.TIMEOUT):
         with suppress(OSError, ValueError):
             silence_stdout()  # whatever still waits there waits for a reader that may never come
-    if any(thread.daemon for thread in threading.enumerate()):
+    if native_threads_run():
         with suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
+        logging.shutdown()
         os._exit(code)
     sys.exit(code)
 
@@ -218,7 +220,7 @@ def _chats_flag(error: click.NoSuchOption, arguments: list[str]) -> Problem | No
     place = next((n for n, word in enumerate(arguments) if word.partition("=")[0] == error.option_name), None)
     if place is None:
         return None
-    takes_next = not (option.is_flag or option._flag_needs_value) and "=" not in arguments[place]
+    takes_next = not (option.is_flag or isinstance(option.flag_value, str)) and "=" not in arguments[place]
     rest = arguments[:place] + arguments[place + 1 + takes_next :]
     return Problem(
         f"{error.option_name} is a flag of the chat; {error.ctx.command_path} has none of this name.",

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Emit, Happening, Source, SourceFactory, events_only
-from dflash_tui.core.traces.writer import TraceWriter
 
 from .problems import Problem, show_problem
 
 
-def open_trace(path: Path | None) -> TraceWriter | None:
+def open_trace(path: Path | None) -> SessionLog | None:
     """The trace to record into, if one was asked for. Raises :class:`Problem` when it exists or can't be created."""
     if path is None:
         return None
     try:
-        return TraceWriter(path)
+        return SessionLog.record_into(path)
     except FileExistsError:
-        raise Problem(f"{path} exists already, and traces are never overwritten.", "Choose another --trace.") from None
+        exists = f"{path} exists already, and recordings are never overwritten."
+        raise Problem(exists, "Choose another --trace.") from None
     except OSError as error:
         raise Problem(f"{path} can't be written: {error.strerror}.", "Choose another file with --trace.") from None
 
 
-def recorded(source: SourceFactory, trace: TraceWriter | None) -> SourceFactory:
+def recorded(source: SourceFactory, trace: SessionLog | None) -> SourceFactory:
     """The same source, with everything that it says written down first."""
     if trace is None:
         return source
@@ -38,8 +39,8 @@ def recorded(source: SourceFactory, trace: TraceWriter | None) -> SourceFactory:
     return create
 
 
-def finish_trace(trace: TraceWriter | None) -> None:
-    """Close the file. A trace that ended early is told, and changes no exit code: the answer is whole."""
+def finish_trace(trace: SessionLog | None) -> None:
+    """Close the file. A disk that was full is told of, and changes no exit code: the answer is whole."""
     if trace is not None:
         trace.close()
         if trace.failure is not None:

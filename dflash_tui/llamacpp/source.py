@@ -133,7 +133,7 @@ class LlamaSource:
         address = ServerAddress(url, dialect="llama.cpp", key=key, direct=True)
         self._tell_stopped()
         with self._lock:
-            self._server = ServerSource(address, lambda event: self._hear(event, plan, monotonic() - started))
+            self._server = ServerSource(address, lambda event: self.hear(event, plan, monotonic() - started))
             self._server.start()
             while self._waiting:
                 self._server.send(self._waiting.popleft())
@@ -185,7 +185,7 @@ class LlamaSource:
         name = f"loading {plan.model.path.name}"
         self._emit(LoadProgress(name, held, total, "bytes") if held else LoadProgress(name, 0, 0))
 
-    def _hear(self, event: Happening, plan: LlamaPlan, seconds: float) -> None:
+    def hear(self, event: Happening, plan: LlamaPlan, seconds: float) -> None:
         """Passes on an event of the server, with what only this side knows of it. Runs on the thread that asks the
         server."""
         match event:

@@ -11,7 +11,18 @@ _AUTHORITY = re.compile("^https?://[^/]*", re.IGNORECASE)
 """Matches what stands before the path where a client takes this server for its proxy."""
 _SLASHES = re.compile("/{2,}")
 _AZURE = re.compile("^openai/(deployments/[^/]+/)?")
-_UNDER_V1 = re.compile("chat/completions|completions|responses|messages|models(/.*)?")
+NOT_HAD = {
+    "/v1/embeddings": "no embeddings",
+    "/api/embed": "no embeddings",
+    "/api/embeddings": "no embeddings",
+    "/v1/rerank": "no rankings",
+    "/v1/moderations": "no judgements",
+    "/v1/images/generations": "no pictures",
+    "/v1/audio/speech": "no speech",
+    "/v1/audio/transcriptions": "no transcriptions",
+}
+"""What clients ask other servers for, by address, and what this one would have to make."""
+_UNDER_V1 = re.compile("chat/completions|completions|responses|messages(/count_tokens)?|models(/.*)?")
 _AT_THE_TOP = re.compile("health|metrics|dflash|api/(chat|generate|tags|ps|show|version)")
 
 
@@ -32,6 +43,6 @@ def plain(path: str) -> str:
     rest = _AZURE.sub("", _SLASHES.sub("/", _AUTHORITY.sub("", path)).strip("/"))
     while rest.startswith("v1/"):
         rest = rest.removeprefix("v1/")
-    if _UNDER_V1.fullmatch(rest):
+    if _UNDER_V1.fullmatch(rest) or f"/v1/{rest}" in NOT_HAD:
         return f"/v1/{rest}"
-    return f"/{rest}" if _AT_THE_TOP.fullmatch(rest) else path
+    return f"/{rest}" if _AT_THE_TOP.fullmatch(rest) or f"/{rest}" in NOT_HAD else path

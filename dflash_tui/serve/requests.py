@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Any, Literal, NoReturn, TypeVar
 
 from dflash_tui.core.settings.decoding import SETTINGS, Setting, SettingName
-from engine.commands import AUTO, CallSyntax, GenerationSettings, Message, Tool
+from engine.commands import AUTO, Ask, CallSyntax, GenerationSettings, Message, Tool
 
 from .conversation import read_messages, read_tools, wrong
 from .failures import ApiFailure
@@ -131,6 +131,10 @@ class CompletionRequest:
     user: str = ""
     unknown: tuple[str, ...] = ()
     """Names of parameters that this server doesn't know, and ignored."""
+
+    def ask(self, turn: int) -> Ask:
+        """The command that asks it, as this turn."""
+        return Ask(turn, self.messages, self.settings, self.prompt, self.tools)
 
 
 @dataclass(frozen=True, slots=True)

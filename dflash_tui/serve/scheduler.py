@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic, time
 
-from engine.commands import Ask, Command, Stop
-from engine.events import EngineError, EngineReady, Event, Step, TurnFinished, TurnStarted
+from engine.commands import Command, Stop
+from engine.events import EngineError, EngineReady, Event, LoadProgress, Step, TurnFinished, TurnStarted
 
 from .failures import ApiFailure
 from .fair_queue import FairQueue
@@ -59,10 +59,6 @@ class Ticket:
         """Seconds that the request has spent in the queue."""
         return 0.0 if self.begun is None else self.begun - self.arrived
 
-    def ask(self, turn: int) -> Ask:
-        wanted = self.wanted
-        return Ask(turn, wanted.messages, wanted.settings, wanted.prompt, wanted.tools)
-
 
 class Scheduler:
     """Gives the engine one request after the other. ``send`` hands the engine commands; :meth:`apply` takes its
@@ -74,11 +70,13 @@ class Scheduler:
         """``note`` is called with every answer that ended."""
         self.ready: EngineReady | None = None
         self.since = int(time())
+        self.target_bytes = 0
+        """Bytes of the target's weights in its files; 0 where that isn't known."""
         self.meters: Meters | None = None
         """Counts what the engine does, for ``/metrics``; None until it is ready."""
         self._send = send
         self._most_waiting = most_waiting
-        self._note = note
+        self.note = note
         self._queue: FairQueue[Ticket] = FairQueue()
         self._current: Ticket | None = None
         self._turns = 0
@@ -134,6 +132,8 @@ class Scheduler:
     def apply(self, event: Event) -> None:
         """Takes an event of the engine."""
         match event:
+            case LoadProgress(phase="loading the target", unit="bytes"):
+                self.target_bytes = event.total
             case EngineReady():
                 self.ready, self.meters = event, Meters(event)
             case EngineError(fatal=True):
@@ -164,7 +164,7 @@ class Scheduler:
         self._current = None
         try:
             meters.finished(event.reason, ticket.stopped and not ticket.gone, now - ticket.arrived)
-            self._note(ticket, event)
+            self.note(ticket, event)
         finally:
             self._advance()  # who waits isn't held up by what can't be noted
 
@@ -176,7 +176,7 @@ class Scheduler:
             ticket.turn, ticket.begun = self._turns, monotonic()
             if self.meters is not None:
                 self.meters.begin(ticket.waited)
-            self._send(ticket.ask(ticket.turn))
+            self._send(ticket.wanted.ask(ticket.turn))
         self._show_queue()
 
     def _show_queue(self) -> None:

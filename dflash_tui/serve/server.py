@@ -97,12 +97,14 @@ class Serving:
     def __init__(self, source: SourceFactory, options: ServeOptions, watch: Emit, note: Note) -> None:
         """Listens from now on, and answers after :meth:`start`. Raises :class:`AddressFailure`."""
         self._watch = watch
-        self._loop = asyncio.new_event_loop()
+        self.loop = asyncio.new_event_loop()
         self._socket = listen(options.host, options.port)
         names = LOCAL_NAMES | {options.host.lower()} if is_local(options.host) else None
         self._source: Source = source(self._hear)
         self.scheduler = Scheduler(self._source.send, options.most_waiting, note)
-        web = Web(self.scheduler, options.defaults, options.key, names)
+        web = Web(
+            self.scheduler, options.defaults, options.key, names, lambda ask: self._source.capabilities.count(ask)
+        )
         config = uvicorn.Config(
             web.app, http=ClientConnection, ws="none", lifespan="off", log_config=None, access_log=False,
             server_header=False, backlog=BACKLOG,
@@ -129,7 +131,7 @@ class Serving:
         self._ending = True
         if self._thread.ident is not None and self._thread.is_alive():
             with suppress(RuntimeError, TimeoutError):
-                ending = asyncio.run_coroutine_threadsafe(self.scheduler.end(ROUND_SECONDS), self._loop)
+                ending = asyncio.run_coroutine_threadsafe(self.scheduler.end(ROUND_SECONDS), self.loop)
                 self.unanswered = ending.result(ROUND_SECONDS + 1)
             self._server.should_exit = True
             self._thread.join(SEND_SECONDS + JOIN_SECONDS)
@@ -142,15 +144,15 @@ class Serving:
         self._source.join(timeout)
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.set_exception_handler(self._log_what_broke)
+        asyncio.set_event_loop(self.loop)
+        self.loop.set_exception_handler(self._log_what_broke)
         died: BaseException | None = None
         try:
-            self._loop.run_until_complete(self._server.serve(sockets=[self._socket]))
+            self.loop.run_until_complete(self._server.serve(sockets=[self._socket]))
         except BaseException as error:
             died = error
         if self._ending:
-            self._loop.close()
+            self.loop.close()
         else:
             self._tell_death(died)
 
@@ -181,4 +183,4 @@ class Serving:
             if isinstance(event, EngineReady):
                 set_objects_aside()
             with suppress(RuntimeError):  # the loop was closed while the engine worked on its last round
-                self._loop.call_soon_threadsafe(self.scheduler.apply, event)
+                self.loop.call_soon_threadsafe(self.scheduler.apply, event)

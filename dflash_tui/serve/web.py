@@ -16,14 +16,15 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from dflash_tui.core.version import PROGRAM, installed_version
-from engine.commands import GenerationSettings
+from engine.commands import Ask, GenerationSettings
 from engine.events import EngineError, EngineReady, Event, TurnFinished, TurnStarted, event_to_dict
 
 from .dialects import DIALECTS, About, Dialect, Json, dialect_at, encoded
+from .dialects.messages import Messages
 from .dialects.ollama import listed, shown
 from .failures import ApiFailure, engine_failure
 from .guard import Guard
-from .paths import Paths
+from .paths import NOT_HAD, Paths
 from .requests import CompletionRequest, Offer, no_such_model, parse_json
 from .scheduler import Scheduler, Ticket
 
@@ -39,7 +40,9 @@ UNKNOWN, MAX_HEADER = "x-ignored-parameters", 1000
 
 
 _OLLAMAS = ["/api/tags", "/api/ps", "/api/show", "/api/version"]
-_PATHS = ", ".join(["/v1/models", "/health", "/metrics", "/dflash", *_OLLAMAS, *(each.path for each in DIALECTS)])
+_COUNT = f"{Messages.path}/count_tokens"
+_OTHERS = ["/v1/models", "/health", "/metrics", "/dflash", *_OLLAMAS, _COUNT]
+_PATHS = ", ".join([*_OTHERS, *(each.path for each in DIALECTS)])
 
 
 class Gone(Exception):
@@ -50,9 +53,16 @@ class Web:
     """The application: what the server answers to each address."""
 
     def __init__(
-        self, scheduler: Scheduler, defaults: GenerationSettings, key: str | None, names: Collection[str] | None
+        self,
+        scheduler: Scheduler,
+        defaults: GenerationSettings,
+        key: str | None,
+        names: Collection[str] | None,
+        count: Callable[[Ask], int | None],
     ) -> None:
+        """``count`` tells, from any thread, how many tokens a question's prompt has; None for what is no prompt."""
         self._scheduler = scheduler
+        self._count_prompt = count
         self._defaults = defaults
         self._fingerprint = f"{PROGRAM}-{installed_version()}"
         routes = [
@@ -66,6 +76,8 @@ class Web:
             Route("/api/ps", self._tags),
             Route("/api/show", self._show, methods=["POST"]),
             Route("/api/version", self._version),
+            Route(_COUNT, self._count_tokens, methods=["POST"]),
+            *(Route(path, self._not_had, methods=["GET", "POST"]) for path in NOT_HAD),
         ]
         guard = Middleware(Guard, key=key, names=names, refuse=self.refusal)
         handlers: dict[Any, Callable[[Request, Any], Awaitable[Response]]] = {
@@ -101,7 +113,8 @@ class Web:
 
     async def _tags(self, request: Request) -> Response:
         ready = self._scheduler.require_ready()
-        return _json(listed(ready, self._scheduler.since, running=request.url.path == "/api/ps"))
+        running = request.url.path == "/api/ps"
+        return _json(listed(ready, self._scheduler.since, self._scheduler.target_bytes, running))
 
     async def _show(self, request: Request) -> Response:
         ready, data = self._scheduler.require_ready(), parse_json(await _body(request))
@@ -109,6 +122,19 @@ class Web:
         if not self._offer(ready).has(name):
             raise no_such_model(name, ready.target)
         return _json(shown(ready))
+
+    async def _count_tokens(self, request: Request) -> Response:
+        """Anthropic's count of a prompt, which asks the model for nothing and waits for no turn."""
+        ready, data = self._scheduler.require_ready(), parse_json(await _body(request))
+        wanted = Messages.read(data, self._offer(ready))
+        number = await asyncio.to_thread(self._count_prompt, wanted.ask(0))
+        if number is None:
+            raise ApiFailure(400, "The model's chat template takes no such conversation.", param="messages")
+        return _json({"input_tokens": number})
+
+    async def _not_had(self, request: Request) -> Response:
+        what = NOT_HAD[request.url.path]
+        raise ApiFailure(400, f"{request.url.path} can't be had: this server makes {what}, it writes text.", code=None)
 
     async def _version(self, _: Request) -> Response:
         return _json({"version": installed_version()})

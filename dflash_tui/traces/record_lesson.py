@@ -1,4 +1,4 @@
-"""``python -m dflash_tui.traces.record_lesson``: runs the bundled pair and writes the bundled lesson's trace. Each
+"""``python -m dflash_tui.traces.record_lesson``: runs the bundled pair and writes the bundled lesson's recording. Each
 question is a conversation of its own behind a short unrecorded one, so the engine is warm and its caches hold
 nothing."""
 
@@ -9,13 +9,13 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from dflash_tui.core.traces.writer import TraceWriter
+from dflash_tui.core.sessions.sessions import SessionLog
 from engine.commands import MAX_BLOCK_SIZE, EngineOptions, GenerationSettings, Message
 from engine.events import Event, TurnFinished
 
 from .record_traces import Answering
 
-TRACE = Path(__file__).with_name("lesson.dft")
+TRACE = Path(__file__).with_name("lesson.jsonl")
 CODE, TALK = "Write a quicksort in Python", "What is a compiler?"
 GREEDY = GenerationSettings(block_size=MAX_BLOCK_SIZE, max_new_tokens=256)
 SAMPLED = replace(GREEDY, temperature=1.0, seed=3)
@@ -35,7 +35,7 @@ TURNS: tuple[tuple[str, GenerationSettings], ...] = (
 
 
 def record(path: Path) -> None:
-    """Answer every question and write the trace."""
+    """Answer every question and write the recording."""
     runs: dict[int, list[list[Event]]] = {turn: [] for turn in range(1, len(TURNS) + 1)}
     with closing(Answering(EngineOptions())) as engine:
         for _ in range(RUNS):
@@ -43,10 +43,10 @@ def record(path: Path) -> None:
                 engine.warm_up(settings)
                 runs[turn].append(engine.answer(turn, (Message("user", question),), settings))
         fastest = [event for turn in runs for event in min(runs[turn], key=_decode_ms)]
-        trace = TraceWriter(path)
+        log = SessionLog.record_into(path)
         for event in [*engine.loading, *fastest]:
-            trace.record(event)
-        trace.close()
+            log.record(event)
+        log.close()
 
 
 def _decode_ms(events: list[Event]) -> float:

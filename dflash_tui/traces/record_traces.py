@@ -1,5 +1,5 @@
-"""``python -m dflash_tui.traces.record_traces``: runs a pair and writes the bundled traces, five on the CPU with the
-bundled pair; the sixth is recorded on a GPU (``--device cuda``) and copied."""
+"""``python -m dflash_tui.traces.record_traces``: runs a pair and writes the bundled recordings, five on the CPU with
+the bundled pair; the sixth is recorded on a GPU (``--device cuda``) and copied."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from dflash_tui.core.advice import as_command
-from dflash_tui.core.traces.bundled import TRACES
-from dflash_tui.core.traces.format import SUFFIX
-from dflash_tui.core.traces.reader import read_trace
-from dflash_tui.core.traces.writer import TraceWriter
+from dflash_tui.core.replay.bundled import RECORDINGS as FOLDER
+from dflash_tui.core.replay.recording import read_recording
+from dflash_tui.core.sessions.sessions import SUFFIX, SessionLog
 from engine.commands import AUTO, MAX_BLOCK_SIZE, Ask, Close, EngineOptions, GenerationSettings, Message
 from engine.events import EngineError, EngineReady, Event, TurnFinished
 from engine.service import EngineService
@@ -28,7 +27,7 @@ WARM_UP_TOKENS = 16
 
 
 class RecordingError(Exception):
-    """There is no trace. ``str()`` is why."""
+    """There is no recording. ``str()`` is why."""
 
 
 class Answering:
@@ -63,29 +62,29 @@ class Answering:
 
 
 @dataclass(frozen=True, slots=True)
-class TraceRecipe:
-    """A trace to make: questions of one conversation."""
+class Recipe:
+    """A recording to make: questions of one conversation."""
 
     questions: tuple[str, ...]
     settings: GenerationSettings = GREEDY
     device: str = "cpu"
 
 
-RECORDINGS: dict[str, TraceRecipe] = {
-    "code": TraceRecipe(("Write a quicksort in Python", "Now write a binary search in Python")),
-    "code-sampled": TraceRecipe(("Write a quicksort in Python", "Write a stack class in Python"), SAMPLED),
-    "html": TraceRecipe(("create a single-file HTML animation of a drone swarm",)),
-    "maths": TraceRecipe(
+RECORDINGS: dict[str, Recipe] = {
+    "code": Recipe(("Write a quicksort in Python", "Now write a binary search in Python")),
+    "code-sampled": Recipe(("Write a quicksort in Python", "Write a stack class in Python"), SAMPLED),
+    "html": Recipe(("create a single-file HTML animation of a drone swarm",)),
+    "maths": Recipe(
         (
             "Ben has 12 apples and buys 7 more. How many apples does he have?",
             "What is 17 + 26?",
             "Sara has 5 bags with 6 apples each. How many apples does she have?",
         )
     ),
-    "chat-sampled": TraceRecipe(
+    "chat-sampled": Recipe(
         ("Hello, who are you?", "What is speculative decoding?", "Why is the draft a block?", "Thank you!"), SAMPLED
     ),
-    "gpu": TraceRecipe(
+    "gpu": Recipe(
         ("create a single-file HTML animation of a drone swarm",), replace(GREEDY, block_size=AUTO), device="cuda"
     ),
 }
@@ -93,11 +92,11 @@ RECORDINGS: dict[str, TraceRecipe] = {
 
 
 def main() -> None:
-    """Records the bundled traces that belong to a device. Raises :class:`RecordingError`."""
+    """Records the bundled recordings that belong to a device. Raises :class:`RecordingError`."""
     parser = ArgumentParser(prog="python -m dflash_tui.traces.record_traces", description=main.__doc__)
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--only", choices=RECORDINGS, nargs="+", default=list(RECORDINGS), help="just these")
-    parser.add_argument("--into", type=Path, default=TRACES, metavar="FOLDER", help="where the files go")
+    parser.add_argument("--into", type=Path, default=FOLDER, metavar="FOLDER", help="where the files go")
     wanted = parser.parse_args()
     with closing(Answering(EngineOptions(device=wanted.device))) as engine:
         for name in wanted.only:
@@ -105,26 +104,26 @@ def main() -> None:
                 continue
             path: Path = wanted.into / f"{name}{SUFFIX}"
             _record(path, RECORDINGS[name], engine)
-            trace, size = read_trace(path), path.stat().st_size
-            tokens = trace.steps.num_tokens
+            made, size = read_recording(path), path.stat().st_size
+            tokens = made.steps.num_tokens
             print(f"{name:<14}{size:>7} bytes  {tokens:>5} tokens  {size / tokens:.1f} bytes/token", file=sys.stderr)
 
 
-def _record(path: Path, recording: TraceRecipe, engine: Answering) -> None:
+def _record(path: Path, recording: Recipe, engine: Answering) -> None:
     engine.warm_up(recording.settings)
     path.unlink(missing_ok=True)
-    trace = TraceWriter(path)
-    trace.record(engine.loading[-1])
+    log = SessionLog.record_into(path)
+    log.record(engine.loading[-1])
     messages: tuple[Message, ...] = ()
     for turn, question in enumerate(recording.questions, start=1):
         messages = (*messages, Message("user", question))
         for event in engine.answer(turn, messages, recording.settings):
-            trace.record(event)
+            log.record(event)
             if isinstance(event, TurnFinished):
                 messages = (*messages, Message("assistant", event.text))
-    trace.close()
-    if trace.failure is not None:
-        raise RecordingError(trace.failure)
+    log.close()
+    if log.failure is not None:
+        raise RecordingError(log.failure)
 
 
 if __name__ == "__main__":

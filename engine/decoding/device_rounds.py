@@ -5,27 +5,27 @@ end of an answer have no rows and change nothing."""
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from ..commands import AUTO, GenerationSettings
-from ..events import WidthChoice
+from ..events import Match, WidthChoice
+from ..kernels.round import state as layout
 from ..kernels.round.state import MAX_STOPS
 from ..kernels.round.verify_width import choice_numbers
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.choice import ChoiceNumbers, RoundPlan
 from ..speculation.one_row import TOLD_EVERY
 from ..speculation.policy import Policy
-from ..speculation.trees import CHOICES
+from ..speculation.trees import CHOICES, LOOKED_UP, Node, chain, extended, is_chain, placed
 from .cuda_graphs import Outbox, Stopwatch
 from .decoder import Turn
-from .pieces import Ingestion, Proposal, Verification
-from .records import read_round
-from .round_launches import AHEAD, RoundLaunches
-from .rounds import Poll, Round, require_numbers
+from .round_launches import AHEAD, Ingestion, Proposal, RoundLaunches, Verification
+from .rounds import Poll, Round, probabilities_of, require_numbers
 
 INGEST_BATCH = MAX_ROWS
 """Tokens that the target wrote alone wait for the drafter, which takes in this many at once, or all of them when it
@@ -262,3 +262,87 @@ class DeviceRounds:
         turn.prefix.follow((turn.anchor, *done.emitted[:-1]), written=start + done.verify_width)
         if turn.draft_cache is not None and oldest.ingests_own:
             turn.draft_cache.follow(turn.cache.length, written=turn.cache.length)
+
+
+class DeviceOutcome(NamedTuple):
+    """What a policy learns of a round on the device, and the caches follow, beside the :class:`Round` that it was."""
+
+    tree: Sequence[Node]
+    """The drafted tokens that were verified, in row order; a chain as the tree that it is."""
+    path: Sequence[int]
+    """The accepted drafts' rows, in the order of the text."""
+    chances: tuple[tuple[float, ...], ...]
+    """By position, the probabilities of the drafter's choices."""
+    drafted_rows: int
+    """Rows of the draft, the anchor's included; 1 without one."""
+    beside: tuple[int, ...]
+    """By position, which of the drafter's choices a looked up chain that entered a tree went on with."""
+
+
+def read_round(
+    record: Tensor, is_tree: bool, plan: RoundPlan, settings: GenerationSettings, price: float | None
+) -> tuple[Round, DeviceOutcome] | None:
+    """Reads an int32 record on the host; times, context and end are the caller's to add. None for a round behind the
+    end. ``is_tree``: whether the round was to draft a tree; ``price``: what a millisecond was worth to the policy that
+    chose, in tokens; None where none chose."""
+    width, drafted_rows = _number(record, layout.WIDTH), _number(record, layout.DRAFTED) if plan.draft else 1
+    if width == 0:
+        return None
+    found = _number(record, layout.LOOKED_UP) if plan.lookup else 0
+    looked_up, beside = (0, _ints(record, layout.BESIDE_CHOICES, found)) if is_tree else (found, ())
+    accepted, emitted = _number(record, layout.ACCEPTED), _number(record, layout.EMITTED)
+    drafted = looked_up or drafted_rows - 1
+    lanes = layout.MOST_LANES if plan.is_wide else MAX_ROWS
+    tokens = _ints(record, layout.list_at(layout.ROWS, lanes), lanes)
+    if is_tree:
+        given = _reals(record, layout.CHOICE_PROBABILITIES, drafted * CHOICES)
+        chances = tuple(given[first : first + CHOICES] for first in range(0, len(given), CHOICES))
+        every = extended(chances, _reals(record, layout.BESIDE_CHANCES, len(beside)))
+        parents, numbers = (_ints(record, start + 1, width - 1) for start in (layout.PARENTS, layout.NUMBERS))
+        tree = placed(parents, numbers, every)
+        draft_ids, path = _ints(record, layout.DRAFTS, drafted), _ints(record, layout.PATH, MAX_ROWS)[1 : accepted + 1]
+    else:
+        given = _reals(record, layout.list_at(layout.DRAFT_PROBABILITIES, lanes), drafted)
+        chances = every = tuple((each,) for each in given)
+        tree = chain(width - 1)
+        draft_ids, path = tokens[1 : drafted + 1], tuple(range(1, accepted + 1))
+    branches = not is_chain(tree)
+    judged = min(accepted + 1, drafted if branches else width - 1)
+    guesses = looked_up or any(node.choice == LOOKED_UP for node in tree)
+    length, distance = _number(record, layout.MATCH_LENGTH), _number(record, layout.MATCH_DISTANCE)
+    choice = None
+    if price is not None and chances:
+        choice = WidthChoice(_reals(record, layout.CHANCE, 1)[0], _reals(record, layout.COST_MS, 1)[0], 1e3 * price)
+    done = Round(
+        emitted=_ints(record, layout.list_at(layout.TOKENS, lanes), emitted),
+        probabilities=_reals(record, layout.list_at(layout.PROBABILITIES, lanes), emitted),
+        verify_width=width,
+        total_ms=0.0,
+        context_length=0,
+        settings=settings,
+        finish=None,
+        draft_ids=draft_ids,
+        draft_probabilities=tuple(position[0] for position in chances),
+        target_probabilities=_reals(record, layout.list_at(layout.TARGET_PROBABILITIES, lanes), judged),
+        num_accepted=len(path),
+        choice=choice,
+        tree=tree if branches else (),
+        tree_ids=tokens[1:width] if branches else (),
+        tree_probabilities=probabilities_of(tree, every) if branches else (),
+        match=Match(length, distance) if guesses else None,
+        num_agreed=_number(record, layout.AGREED) if looked_up else 0,
+    )
+    return done, DeviceOutcome(tree, path, chances, drafted_rows, beside)
+
+
+def _number(record: Tensor, place: Any) -> int:
+    return int(record[int(place)])
+
+
+def _ints(record: Tensor, start: Any, count: int) -> tuple[int, ...]:
+    return tuple(record[int(start) : int(start) + count].tolist())
+
+
+def _reals(record: Tensor, start: Any, count: int) -> tuple[float, ...]:
+    """Reads ``count`` fp32 numbers that a record holds as int32 bits."""
+    return _ints(record.view(torch.float32), start, count)

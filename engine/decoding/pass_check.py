@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ..kernels.decode.tiling.tiles import TargetTiles
+from ..kernels.prefill.products import product
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.kinds import format_of
 from ..kernels.weights.weight import Weight
@@ -114,7 +115,8 @@ def products_depart(target: TargetModel) -> str | None:
 def launch_products(target: TargetModel) -> None:
     """Launches the kernels of ``products_depart``, to compile them ahead."""
     for _, weight in _one_of_each_shape(target):
-        _product(weight, *_rows_for(weight, target.dtype))
+        x, ends = _rows_for(weight, target.dtype)
+        product(x, weight, ends)
 
 
 def _one_of_each_shape(target: TargetModel) -> Iterator[tuple[tuple[int, ...], Weight]]:
@@ -137,13 +139,9 @@ def _rows_for(weight: Weight, dtype: torch.dtype) -> tuple[Tensor, Tensor | None
     return x, torch.arange(1, experts[0] + 1, device=device, dtype=torch.int32) * MANY_ROWS
 
 
-def _product(weight: Weight, x: Tensor, ends: Tensor | None) -> Tensor:
-    return weight.linear(x) if ends is None else weight.grouped(x, ends)
-
-
 def _multiplies_well(weight: Weight, dtype: torch.dtype) -> bool:
     x, ends = _rows_for(weight, dtype)
-    found = [_product(weight, x, ends) for _ in range(TIMES)]
+    found = [product(x, weight, ends) for _ in range(TIMES)]
     whole = weight.restored().to(dtype)
     if ends is None:
         wanted = x @ whole.T

@@ -1,12 +1,14 @@
-"""Launches all that device rounds do, over tensors that stay in place, captured piece by piece: a round drafts and
-verifies a chain or a tree, or the target writes one token alone. Trees pay on dense targets, where rows are cheap: the
-likeliest paths through four choices a position fill a chain's rows, and the accepted path is then moved to where a
-chain would have left it."""
+"""Launches all that device rounds do, over tensors that stay in place, captured piece by piece. A piece is a value that
+says what is launched in one go: a round is a ``Proposal`` (or none), a ``Verification`` and, behind a wide one, an
+``Ingestion``. It drafts and verifies a chain or a tree, or the target writes one token alone. Trees pay on dense
+targets, where rows are cheap: the likeliest paths through four choices a position fill a chain's rows, and the accepted
+path is then moved to where a chain would have left it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import torch
 
@@ -17,9 +19,16 @@ from ..kernels.round.grow import grow_tree
 from ..kernels.round.keep_features import keep_features
 from ..kernels.round.lookup import LookupText, choose_chain, look_up
 from ..kernels.round.move_accepted import RowStores, move_accepted
-from ..kernels.round.report import RoundReports, report_round
 from ..kernels.round.sample import SampledRows, SampleScratch, SamplingSettings, sample_rows
-from ..kernels.round.state import RECORD_SIZE, TREE_RECORD_SIZE, WIDE_RECORD_SIZE, RoundState, begin_round
+from ..kernels.round.state import (
+    RECORD_SIZE,
+    TREE_RECORD_SIZE,
+    WIDE_RECORD_SIZE,
+    RoundReports,
+    RoundState,
+    begin_round,
+    report_round,
+)
 from ..kernels.round.tile_places import TilePlaces, place_accepted
 from ..kernels.round.verify_width import NUM_NUMBERS, choose_width
 from ..kernels.toolchain.jit import MAX_ROWS
@@ -29,14 +38,63 @@ from ..models.target import WidePass
 from ..speculation.trees import WIDE_ROWS
 from .cuda_graphs import Launch, captured
 from .decoder import Decoder
-from .pieces import BLOCK, Ingestion, Piece, Proposal, Verification
 
+BLOCK = MAX_ROWS - 1
+"""How many tokens a whole block drafts."""
 DRAFT_COUNTS = (1, 2, 3, 4, 5, 6, 8, 11, BLOCK)
 """The draft lengths that are captured for drafters that take a pass for each token; a round drafts the next one up."""
 
 
 AHEAD = 1
 """How many rounds are enqueued beyond the one being read."""
+
+
+class Proposal(NamedTuple):
+    """What runs before the target's pass: the drafter takes in what was written, drafts are made or looked up, and how
+    much of them to verify is chosen. ``Proposal(BLOCK, tree=True)`` drafts a block and grows a tree of it;
+    ``Proposal(lookup=16, ingests=False)`` looks a chain of 15 up without a drafter; ``Proposal()`` only takes in."""
+
+    drafted: int = 0
+    """How many tokens the drafter drafts; with 0 it drafts nothing."""
+    lookup: int = 0
+    """The most rows, anchor included, that a looked up chain may fill: 16, or 64 in a wide round; 0 looks nothing
+    up."""
+    ingests: bool = True
+    """Whether the drafter's context takes in what was written since it last did."""
+    tree: bool = False
+    """Whether a tree is chosen, not a chain."""
+
+    def __str__(self) -> str:
+        parts = (
+            "ingest" if self.ingests else "", f"draft {self.drafted}" if self.drafted else "",
+            f"look up {self.lookup}" if self.lookup else "", "tree" if self.tree else "",
+        )  # fmt: skip
+        return ", ".join(filter(None, parts))
+
+
+class Verification(NamedTuple):
+    """The target's pass, the samples behind its rows, what of them is accepted, and the report."""
+
+    rows: int = MAX_ROWS
+    """The most rows of the pass: 1 is the target alone, 16 a chain or a tree, 32 and 64 are wide chains."""
+    tree: bool = False
+    greedy: bool = True
+    """Whether every sample is the likeliest token: temperature 0."""
+
+    def __str__(self) -> str:
+        return f"verify {self.rows}{' of a tree' if self.tree else ''}{' greedily' if self.greedy else ''}"
+
+
+class Ingestion(NamedTuple):
+    """The drafter's context takes in, at once, what a wide pass of this many rows has accepted."""
+
+    rows: int
+
+    def __str__(self) -> str:
+        return f"ingest {self.rows}"
+
+
+Piece = Proposal | Verification | Ingestion
 
 
 class RoundLaunches:

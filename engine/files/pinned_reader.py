@@ -132,7 +132,7 @@ class _Arriving:
     pieces: list[Future[None]]
 
 
-class _Buffer:
+class Buffer:
     """Host memory for one piece; page-locked when it feeds a GPU."""
 
     def __init__(self, device: torch.device):
@@ -153,9 +153,9 @@ class _Stage:
     def __init__(self, device: torch.device):
         self._device = device
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None  # type: ignore[no-untyped-call]
-        self._free: SimpleQueue[_Buffer] = SimpleQueue()
+        self._free: SimpleQueue[Buffer] = SimpleQueue()
         for _ in range(2 * READERS):
-            self._free.put(_Buffer(device))
+            self._free.put(Buffer(device))
 
     def begin(self, run: _Run, pool: ThreadPoolExecutor) -> _Arriving:
         """Allocates a run's memory on the device and hands its pieces to the readers."""

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 from time import monotonic
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from huggingface_hub import HfApi, constants, hf_hub_download, try_to_load_from_
 
 from ..errors import WeightsFailure
 from ..files.shards import INDEX, SINGLE_FILE, missing_weights, shard_names
+from ..threads import NativeThread
 from .blobs import TIMEOUT, RemoteFile, cache_directory, fetch_file, fetch_small_file
 from .failures import explained
 from .fetching import FetchCancelled, Fetching
@@ -162,7 +163,7 @@ class _Transfer:
 
     def run(self) -> None:
         # Daemons: a connection that hangs must not keep the program from ending.
-        threads = [Thread(target=self._work, name="download", daemon=True) for _ in range(CONNECTIONS)]
+        threads = [NativeThread(self._work, "download") for _ in range(CONNECTIONS)]
         for thread in threads:
             thread.start()
         try:

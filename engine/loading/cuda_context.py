@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from threading import Thread
 
+from ..threads import NativeThread
+
 DRIVER = "libcuda.so.1"
 DRIVERS_FILES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
 """Files that exist where Linux, or Linux within Windows, has an NVIDIA driver."""
@@ -22,7 +24,7 @@ def wake_gpu() -> Thread | None:
     if not has_driver():
         return None
     os.environ.setdefault("CUDA_MODULE_LOADING", "LAZY")  # what torch sets, too late for the driver
-    thread = Thread(target=_retain_context, name="gpu", daemon=True)
+    thread = NativeThread(_retain_context, "gpu")
     thread.start()
     return thread
 

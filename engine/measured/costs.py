@@ -14,8 +14,7 @@ import torch
 from ..decoding.cuda_graphs import Launch, Stopwatch
 from ..decoding.decoder import Decoder
 from ..decoding.device_rounds import DeviceRounds
-from ..decoding.pieces import Ingestion, Piece, Proposal, Verification
-from ..decoding.round_launches import RoundLaunches
+from ..decoding.round_launches import Ingestion, Piece, Proposal, RoundLaunches, Verification
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.costs import CostTable, RoundCosts
 from ..speculation.trees import ROWS, WIDE_ROWS, best_first, in_rows
@@ -76,7 +75,7 @@ def _wide(decoder: Decoder, text: Sequence[int]) -> list[int]:
     decoder.cache.pretend(0)
     half, whole = (torch.tensor(_repeated(text, rows), device=decoder.device) for rows in (ROWS // 2, ROWS))
     passes = [partial(_milliseconds, partial(decoder.target, rows, 0, decoder.cache, ())) for rows in (half, whole)]
-    half_ms, whole_ms = _quickest(passes)
+    half_ms, whole_ms = quickest(passes)
     return fitting if whole_ms < CHEAP * half_ms else []
 
 
@@ -95,7 +94,7 @@ def _device_costs(decoder: Decoder, text: list[int], context: int, widths: Seque
         *(partial(timer.time_wide, text, context, rows) for rows in widths[len(WIDTHS) :]),
     ]
     if decoder.drafter is None:
-        lookup, *took = _quickest(
+        lookup, *took = quickest(
             [partial(timer.time, Proposal(lookup=MAX_ROWS, ingests=False), text, context), *passes]
         )
         return _round_costs((), [0.0, lookup, *took], widths)
@@ -105,7 +104,7 @@ def _device_costs(decoder: Decoder, text: list[int], context: int, widths: Seque
         partial(timer.time, Proposal(), text, context, pending=MAX_ROWS),
         partial(timer.time, Proposal(lookup=MAX_ROWS), text, context, pending=MAX_ROWS),
     ]
-    return _round_costs(counts, _quickest([*drafts, *passes]), widths, decoder.drafter.sequential)
+    return _round_costs(counts, quickest([*drafts, *passes]), widths, decoder.drafter.sequential)
 
 
 def _host_costs(decoder: Decoder, text: list[int], context: int, widths: Sequence[int]) -> RoundCosts:
@@ -121,7 +120,7 @@ def _host_costs(decoder: Decoder, text: list[int], context: int, widths: Sequenc
 
     passes = [partial(_milliseconds, partial(verify, width)) for width in widths]
     if drafter is None or draft_cache is None or features is None:
-        return _round_costs((), [0.0, 0.0, *_quickest(passes)], widths)
+        return _round_costs((), [0.0, 0.0, *quickest(passes)], widths)
 
     def ingest(count: int) -> None:
         draft_cache.pretend(context - count)
@@ -133,7 +132,7 @@ def _host_costs(decoder: Decoder, text: list[int], context: int, widths: Sequenc
 
     counts = _ends(range(1, drafter.config.block_size))
     drafts = [partial(_milliseconds, partial(draft, count)) for count in counts]
-    told, *took = _quickest([partial(_milliseconds, partial(ingest, MAX_ROWS)), *drafts, *passes])
+    told, *took = quickest([partial(_milliseconds, partial(ingest, MAX_ROWS)), *drafts, *passes])
     # Looking up takes next to nothing itself, but the drafter takes accepted rows in first.
     told_twice = [*took[: len(counts)], told, told, *took[len(counts) :]]
     return _round_costs(counts, told_twice, widths, drafter.sequential)
@@ -162,7 +161,7 @@ def _milliseconds(work: Callable[[], None]) -> float:
     return (perf_counter() - started) * 1e3
 
 
-def _quickest(times: Sequence[Callable[[], float]]) -> list[float]:
+def quickest(times: Sequence[Callable[[], float]]) -> list[float]:
     """The least time of each over ``REPEATS`` turns, after a warm-up: other work can only make a run slower."""
     turns = [[time() for time in times] for _ in range(REPEATS + 1)]
     return [min(took) for took in zip(*turns[1:], strict=True)]

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from ..errors import Option, WeightsFailure
 from ..files.json_fields import Fields
 from .dflash.config import DFlashConfig
+from .dflash.dspark import read_deepspec, read_specforge
 from .dflash.speculators import read_speculators
 from .eagle3.config import read_eagle3, read_speculators_eagle3
 from .family import DrafterConfig, Json
@@ -20,13 +21,21 @@ Reader = Callable[[Json], DrafterConfig]
 BY_ARCHITECTURE: dict[str, Reader] = {
     "DFlashDraftModel": DFlashConfig.from_json,
     "DFlash2DraftModel": DFlashConfig.second_from_json,
+    "Qwen3DSparkModel": read_deepspec,
     "Gemma4AssistantForCausalLM": MtpConfig.from_json,
     "Gemma4UnifiedAssistantForCausalLM": MtpConfig.from_json,
     "LlamaForCausalLMEagle3": read_eagle3,
 }
 """Readers of formats that an architecture alone names."""
+OF_SPECULATORS: dict[str, Reader] = {
+    "dflash": read_speculators,
+    "dflash2": read_speculators,
+    "dspark": read_speculators,
+    "eagle3": read_speculators_eagle3,
+}
+"""Readers of the speculators format, by its type."""
 
-DSPARK = "a DSpark drafter, which corrects each guess by the one before it (a Markov head)"
+DSPARK = "a DSpark drafter whose layers are not Qwen3's"
 DOMINO = "a Domino drafter, whose guesses go through a recurrent head"
 LILICORR = "a LiLiCorr drafter, which ranks pairs of guesses with a transformer of its own"
 DSPINE = "a DSpine drafter, which passes each guess on to the next inside its layers"
@@ -34,7 +43,6 @@ DEEPSPEC_EAGLE3 = "an EAGLE-3 drafter of DeepSpec, with an embedding of its own"
 MIXTURE = "a drafter whose layers are mixtures of experts"
 SPECULATORS = {
     "peagle": "a P-EAGLE drafter, an EAGLE-3 that drafts all its tokens in one pass",
-    "dspark": DSPARK,
     "xpress": "an XPress drafter, which refines its block in several passes",
     "mtp": "a copy of a target's own MTP layers in the speculators format",
     "medusa": "a set of Medusa heads",
@@ -44,10 +52,8 @@ SPECULATORS = {
 OTHER_ARCHITECTURES = {
     "LiLiCorrDraftModel": LILICORR,
     "DSpineDraftModel": DSPINE,
-    "Qwen3DSparkModel": DSPARK,
-    "Gemma4DSparkModel": DSPARK,
-    "Lfm2DSparkDraftModel": DSPARK,
-    "DSparkDraftModel": DSPARK,
+    "Gemma4DSparkModel": f"{DSPARK} but Gemma 4's own",
+    "Lfm2DSparkDraftModel": f"{DSPARK}: it turns neighbours in a head, not halves",
     "Qwen3Eagle3Model": DEEPSPEC_EAGLE3,
     "Gemma4Eagle3Model": DEEPSPEC_EAGLE3,
     "DFlashLagunaForCausalLM": "a DFlash with fused projections and gates (Laguna)",
@@ -70,21 +76,21 @@ def drafter_reader(config: Json) -> Reader | None:
         if config.get("draft_ffn_type") == "moe":
             _refuse(MIXTURE)
         fields = Fields(config, "the drafter's config.json")
-        if fields.text("speculators_model_type", ("dflash", "dflash2", "eagle3")) == "eagle3":
-            return read_speculators_eagle3
-        return read_speculators
+        return OF_SPECULATORS[fields.text("speculators_model_type", tuple(OF_SPECULATORS))]
     if any(name.startswith("dspark_") for name in config):
         _refuse("a drafter inside of a target's own file (dspark_*)")
-    if (projector := both.get("projector_type")) in ("dspark", "domino"):
-        _refuse(DSPARK if projector == "dspark" else DOMINO)
+    if (projector := both.get("projector_type")) == "domino":
+        _refuse(DOMINO)
     if any(name.startswith("lilicorr_") for name in both):
         _refuse(LILICORR)
     if "dspine_config" in config:
         _refuse(DSPINE)
     if architecture in OTHER_ARCHITECTURES:
         _refuse(OTHER_ARCHITECTURES[architecture])
+    if projector == "dspark" or architecture == "DSparkDraftModel":
+        return read_specforge
     if "markov_rank" in config:
-        _refuse(DSPARK if config["markov_rank"] else "a DFlash of DeepSpec, whose block's first row drafts, too")
+        return read_deepspec
     if "eagle_config" in config:
         return read_eagle3
     if architecture is None or architecture not in BY_ARCHITECTURE:

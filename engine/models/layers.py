@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from ..kernels.prefill.products import product
 from ..kernels.reference.attention import AttentionFunction, sdpa_attention
 from ..kernels.reference.moe import experts
 from ..kernels.reference.norm import rms_norm, rms_norm_rounded_first
@@ -63,7 +64,7 @@ class SharedInputModule(nn.Module):
         if self.together is None:
             return [projection(x) for projection in projections]
         # Not by parameters' names, which are different in packed projections.
-        return torch.split(self.together.linear(x), [projection.out_features for projection in projections], dim=-1)
+        return torch.split(product(x, self.together), [projection.out_features for projection in projections], dim=-1)
 
 
 def merge_projections(model: nn.Module, groups: Sequence[Sequence[str]]) -> None:
@@ -153,7 +154,7 @@ class AttentionModule(SharedInputModule):
         as well come last."""
         num_kv = self.config.num_kv_heads
         turning = self.config.num_heads + num_kv
-        heads = whole.linear(x).view(len(x), -1, self.config.head_dim)
+        heads = product(x, whole).view(len(x), -1, self.config.head_dim)
         values = heads
         if self.norms is not None:
             normed = rms_norm(heads, None, self.eps)

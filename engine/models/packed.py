@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ..commands import WeightFormat
+from ..kernels.prefill.products import product
 from ..kernels.weights.host_products import FLOATS, HOST_MAKERS, NIBBLES, HostProducts
 from ..kernels.weights.integers import IntegerWeight
 from ..kernels.weights.kinds import PACKED, HeldWeight, format_of, hold_in
@@ -34,8 +35,8 @@ class PackedLinear(nn.Module):
         self.weight = HeldWeight(weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        product = self.weight.weight.linear(x)
-        return product if self.bias is None else product + self.bias
+        out = product(x, self.weight.weight)
+        return out if self.bias is None else out + self.bias
 
 
 def packable(model: TargetModel) -> Iterator[str]:

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 from ..commands import Ask, CallSyntax, Message, Tool, ToolCall
@@ -21,6 +20,7 @@ from ..gc_pause import gc_paused
 from ..models.family import Headers
 from ..models.registry import family_of, text_config
 from ..speculation.lookup import num_agreed
+from ..threads import NativeThread
 from .control_marks import ControlMarks, encode_broken
 from .tokenizer_files import FileTokenizer, read_tokenizer
 
@@ -112,8 +112,8 @@ class ChatTokenizer:
         asked = [Message("user", PROBES[0])]
         called = [*asked, Message("assistant", "", (ToolCall(PROBED.name, {"word": "x"}, "1"),))]
         try:
-            declared = self._written(asked, False, True, (PROBED,))
-            written = self._written(called, False, False, (PROBED,)).rpartition(PROBES[0])[2]
+            declared = self.written(asked, False, True, (PROBED,))
+            written = self.written(called, False, False, (PROBED,)).rpartition(PROBES[0])[2]
         except Exception:  # a template is a program: one that knows no tools may stumble on them
             return None
         known = (name for name, signs in CALL_SIGNS.items() if any(sign in written for sign in signs))
@@ -122,8 +122,8 @@ class ChatTokenizer:
     def _check_template(self, folder: Path) -> None:
         """Raises ``WeightsFailure`` for a chat template that fails, or leaves the question out."""
         try:
-            first, second = (self._written([Message("user", words)], False, answering=True) for words in PROBES)
-            both = self._written([Message("user", first), Message("assistant", second)], False, answering=False)
+            first, second = (self.written([Message("user", words)], False, answering=True) for words in PROBES)
+            both = self.written([Message("user", first), Message("assistant", second)], False, answering=False)
             (first + both).encode()  # half a surrogate pair is no text
             why = "it leaves out what was asked" if first == second else ""
             if unknown := self._without_row(self._encode(both)):
@@ -139,13 +139,13 @@ class ChatTokenizer:
         (``stable_length``)."""
         if tools and self.calls is None:
             raise UsageFailure("The model's chat template knows no tools.", "Leave them out, or load another model.")
-        ids = self._render(messages, thinking, True, tools)
-        with_answer = self._render([*messages, Message("assistant", "x")], thinking, False, tools)
+        ids = self.render(messages, thinking, True, tools)
+        with_answer = self.render([*messages, Message("assistant", "x")], thinking, False, tools)
         return Prompt(tuple(ids), num_agreed(ids, with_answer))
 
     def around(self, words: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The ids that the template writes before and behind a question, up to where the answer begins."""
-        before, _, behind = self._written([Message("user", words)], False, answering=True).rpartition(words)
+        before, _, behind = self.written([Message("user", words)], False, answering=True).rpartition(words)
         first, second = (self._tokenizer.encode(part, add_special_tokens=False) for part in (before, behind))
         return tuple(first), tuple(second)
 
@@ -190,14 +190,14 @@ class ChatTokenizer:
             raise UsageFailure(f"The prompt holds {unknown}.", "Leave it out.")
         return Prompt(ids, len(ids))
 
-    def _render(
+    def render(
         self, messages: Sequence[Message], thinking: bool, answering: bool, tools: Sequence[Tool] = ()
     ) -> list[int]:
         if self.calls is None:
             messages = [_without_tools(message) for message in messages]
         broken, told, breaker = self._marks.broken(messages, tools)
         try:
-            rendered = self._written(broken, thinking, answering, told)
+            rendered = self.written(broken, thinking, answering, told)
         except Exception as error:  # templates refuse what their models were not trained on, such as a system prompt
             hint = "Leave the system prompt out, or start a new chat."
             raise UsageFailure(f"The model's chat template refuses this conversation ({error}).", hint) from None
@@ -228,7 +228,7 @@ class ChatTokenizer:
         added = self._tokenizer.added_tokens_decoder.get(token)
         return f"{str(added) if added is not None else f'token {token}'}, which the model doesn't know"
 
-    def _written(self, messages: Sequence[Message], thinking: bool, answering: bool, tools: Sequence[Tool] = ()) -> str:
+    def written(self, messages: Sequence[Message], thinking: bool, answering: bool, tools: Sequence[Tool] = ()) -> str:
         said: dict[str, Any] = {"enable_thinking": thinking}
         if tools:
             said["tools"] = [{"type": "function", "function": asdict(tool)} for tool in tools]
@@ -285,7 +285,7 @@ def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:
             loaded.set_exception(error)
 
     # Nobody waits for this thread: loading may be cancelled, and the program left, before it is done.
-    Thread(target=load, name="tokenizer", daemon=True).start()
+    NativeThread(load, "tokenizer").start()
     return loaded
 
 

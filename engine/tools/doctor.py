@@ -44,23 +44,23 @@ class Finding:
 
 def examine() -> Iterator[Finding]:
     """Yields every fact about packages, devices, attention backends and models; slow ones come as they are known."""
-    yield from _packages()
+    yield from packages()
     yield from _machine()
     yield from _gpus()
     yield from _attention()
-    yield from _models()
+    yield from models()
 
 
-def _packages() -> Iterator[Finding]:
+def packages() -> Iterator[Finding]:
     yield Finding("versions", "python", platform.python_version())
     for name in NEEDED_PACKAGES:
-        installed = _version(name)
+        installed = version_of(name)
         if installed is None:
             yield Finding("versions", name, None, "broken", (Reinstall(), ": make chat."))
         else:
             yield Finding("versions", name, installed)
     for name in OPTIONAL_PACKAGES:
-        found = _version(name)
+        found = version_of(name)
         hint = triton_hint(found) if name == "triton" and found else ""
         yield Finding("versions", name, found, "note" if hint else "ok", hint)
 
@@ -124,7 +124,7 @@ def _attention() -> Iterator[Finding]:
     yield Finding("attention", "rounds", "on the GPU" if reason is None else f"by the host: {reason}")
 
 
-def _models() -> Iterator[Finding]:
+def models() -> Iterator[Finding]:
     yield _bundled_pair()
     try:
         environment.require_settings()
@@ -174,7 +174,7 @@ def _driver_gpus() -> list[dict[str, str]]:
     return [{"name": row[0], "driver": row[1]} for row in rows if len(row) == 2]
 
 
-def _version(package: str) -> str | None:
+def version_of(package: str) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:

@@ -20,7 +20,7 @@ from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-from dflash_tui.core.traces.writer import TraceWriter
+from dflash_tui.core.sessions.sessions import SessionLog
 from engine.events import PrefillDone, TurnStarted
 from measure.quick import parse
 from support.tape import READY, endless, recorded_steps
@@ -122,7 +122,7 @@ from dflash_tui.sources import engine_source, server_source
 from engine.commands import EngineOptions
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.servers import ServerAddress
-from dflash_tui.core.traces.replay_source import ReplaySource
+from dflash_tui.core.replay.replay_source import ReplaySource
 from measure.app.soaked import run
 from support.tape import Tape
 def from_step(step, source):
@@ -179,7 +179,7 @@ def play(scene: Scene, seconds: float, folder: Path) -> dict[str, float]:
 
 
 def watched(scene: Scene, seconds: float, folder: Path, address: str) -> dict[str, float]:
-    trace = folder / f"{scene.name}.dft"
+    trace = folder / f"{scene.name}.jsonl"
     start = 0 if scene.asked else record(trace, seconds + scene.skipped, scene.skipped)
     reader, writer = os.pipe()
     source = scene.source.format(seconds=seconds, trace=str(trace), start=start, address=address)
@@ -207,7 +207,7 @@ def watched(scene: Scene, seconds: float, folder: Path, address: str) -> dict[st
 def record(path: Path, seconds: float, skipped: float = 0.0) -> int:
     """Writes a trace of an answer that came at 1000 tokens per second for ``seconds``; returns how many of its rounds
     ended within the first ``skipped`` seconds."""
-    writer = TraceWriter(path)
+    writer = SessionLog.record_into(path)
     writer.record(READY)
     writer.record(TurnStarted(1, 40, 0, {"block_size": 16, "temperature": 0.0}, "go on"))
     writer.record(PrefillDone(1, 1.0))

@@ -23,8 +23,7 @@ import torch
 from engine.commands import AUTO, BlockSize, GenerationSettings, WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
-from engine.decoding.pieces import Proposal
-from engine.decoding.round_launches import RoundLaunches
+from engine.decoding.round_launches import Proposal, RoundLaunches
 from engine.decoding.rounds import Prompt, Round
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.kinds import bytes_of

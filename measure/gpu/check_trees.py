@@ -22,8 +22,7 @@ import torch
 from engine.commands import AUTO
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
-from engine.decoding.pieces import BLOCK, Proposal, Verification
-from engine.decoding.round_launches import RoundLaunches
+from engine.decoding.round_launches import BLOCK, Proposal, RoundLaunches, Verification
 from engine.decoding.rounds import Round
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight

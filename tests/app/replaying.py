@@ -15,8 +15,8 @@ from dflash_tui.app.application import ChatApp
 from dflash_tui.app.chat.screen import ChatScreen
 from dflash_tui.app.widgets.rounds.replay_bar import ReplayBar
 from dflash_tui.core.desk.event_queue import EventQueue
+from dflash_tui.core.replay.replay_source import FASTEST, ReplaySource
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.traces.replay_source import FASTEST, ReplaySource
 from dflash_tui.sources import replay_source
 from engine.commands import GenerationSettings
 
@@ -51,7 +51,7 @@ class Replaying:
     @property
     def waiting(self) -> bool:
         """Events are on their way to the reducer."""
-        trace = self.source.trace
+        trace = self.source.record
         turns = self.screen.chat.reducer.turns
         return trace is None or sum(len(turn.history) for turn in turns) < self.source.played
 

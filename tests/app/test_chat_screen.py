@@ -19,6 +19,7 @@ from dflash_tui.core.text.spans import Span
 from engine.commands import AUTO, Adjust, Ask, Close, Stop
 from engine.events import EngineError, LoadProgress
 from support.scripted_engine import PAGE
+from tests.surroundings import threads
 
 from .conftest import Driver, Launch
 
@@ -165,6 +166,7 @@ async def test_what_is_typed_and_pasted_is_asked_as_it_is(launch: Launch) -> Non
 
 
 async def test_control_c_copies_then_stops_then_quits_which_closes_the_engine(launch: Launch) -> None:
+    before = threads("engine")
     async with launch(answer=LONG) as chat:
         chat.prompt.text = "copy"
         chat.prompt.select_all()
@@ -182,7 +184,7 @@ async def test_control_c_copies_then_stops_then_quits_which_closes_the_engine(la
         assert chat.app._exit
     assert chat.sent(Close)
     chat.engine.join(2)
-    assert not chat.engine._thread.is_alive()
+    assert threads("engine") <= before
 
 
 async def test_the_view_lets_go_and_follows_again(launch: Launch) -> None:

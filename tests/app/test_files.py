@@ -76,7 +76,7 @@ async def test_what_can_t_go_is_told_and_the_question_comes_back(launch: Launch)
             await chat.until(lambda words=words: words in attached(chat))
             await chat.pilot.press("enter")
             assert words in chat.notices() and chat.prompt.text == f"see @{name} please" and not chat.sent(Ask)
-            chat.screen.query_one(Attached)._look_now(chat.prompt.text)
+            chat.screen.query_one(Attached).look_now(chat.prompt.text)
             await chat.until(lambda: all(each.is_finished for each in chat.app.workers if each.group == "files"))
             assert not chat.screen.query_one(Attached).display, "it is said once"
             await chat.pilot.press("space")
@@ -125,7 +125,7 @@ async def test_a_block_runs_once_that_is_agreed(launch: Launch) -> None:
         await chat.pilot.press("escape")
         (turn,) = load_session(chat.screen.queue.log.path).turns
         assert turn.runs[0].output.startswith("line 0 \x1b[31m\n")
-        chat.screen.conversation._retell(0)
+        chat.screen.conversation.retell(0)
         assert "line 7 ␛[31m" in chat.log.text, "and when it is told anew"
 
 

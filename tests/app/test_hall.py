@@ -7,12 +7,12 @@ import pytest
 from dflash_tui.app.widgets.rounds.large_round import HallRound, round_lines
 from dflash_tui.app.widgets.rounds.step_table import Scene
 from dflash_tui.core.export.document import collect
+from dflash_tui.core.replay.bundled import find_recording
+from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.rounds.cells import draft_text, show_blanks
 from dflash_tui.core.rounds.inspection import inspect_step
 from dflash_tui.core.rounds.playback import PHASES
 from dflash_tui.core.settings.config import ScreenOptions
-from dflash_tui.core.traces.bundled import find_trace
-from dflash_tui.core.traces.reader import read_trace
 from tests.app.conftest import Driver, Launch
 from tests.app.replaying import replaying
 
@@ -92,7 +92,7 @@ async def test_a_tally_tells_passes_against_tokens(chat: Driver) -> None:
 
 
 def test_cells_grow_with_the_terminal_and_a_correction_is_as_large_as_a_guess() -> None:
-    answers = collect(read_trace(find_trace("code")).events()).answers()
+    answers = collect(read_recording(find_recording("code")).events()).answers()
     rounds = (step for answer in answers for step in answer.steps)
     step = next(step for step in rounds if step.emitted[-1].verdict == "corrected" and len(step.draft) == 15)
     sizes = []
@@ -110,7 +110,7 @@ def test_cells_grow_with_the_terminal_and_a_correction_is_as_large_as_a_guess() 
 @pytest.mark.parametrize("key", ["f5", "f8"])
 async def test_a_recording_waits_for_slow_motion(key: str) -> None:
     """Paused, it hands out nothing but what a key asks for, up to the answer behind this one."""
-    async with replaying(find_trace("maths"), pace=0.2) as replay:
+    async with replaying(find_recording("maths"), pace=0.2) as replay:
         viewer = replay.screen.viewer
         await replay.until(lambda: viewer.travel.latest() is not None)
         await replay.pilot.press(key, "space")

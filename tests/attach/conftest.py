@@ -15,6 +15,7 @@ from dflash_tui.core.source import Happening
 from engine.commands import Ask, Close, GenerationSettings, Message
 from engine.events import EngineError, EngineReady, Step, TurnFinished, event_to_dict
 from support.scripted_engine import ScriptedEngine
+from tests.surroundings import threads
 
 from .servers import FakeServer, Reply, sse
 
@@ -26,6 +27,7 @@ class Attached:
     """A source on a server, and what it says."""
 
     def __init__(self, url: str, patience: Patience = QUICK, **address: Any) -> None:
+        self.before = threads("server")
         self.events: Queue[Happening] = Queue()
         self.source = ServerSource(ServerAddress(url, **address), self.events.put, patience)
         self.source.start()
@@ -60,7 +62,7 @@ class Attached:
     def close(self) -> None:
         self.source.send(Close())
         self.source.join(5)
-        assert not self.source._thread.is_alive()
+        assert threads("server") <= self.before
 
 
 def only_error(events: list[Any]) -> EngineError:

@@ -15,6 +15,7 @@ from dflash_tui.core.settings.servers import Dialect
 from dflash_tui.core.source import Feature
 from engine.commands import Close
 from engine.events import EngineError, EngineReady, Notice, Step, event_to_dict
+from tests.surroundings import threads
 
 from .conftest import CHAT, Attach, Serve, only_error, relayed_stream
 from .servers import CAPTURES, Reply, content, finish, recorded, said, sse, streamed
@@ -257,7 +258,8 @@ def test_a_thousand_tokens_a_second_take_a_part_of_a_core(serve: Serve, attach: 
     parts: list[Any] = [part for at in range(0, 2001, 4) for part in (b"".join(events[at : at + 4]), 0.0036)]
     attached = attach(serve(streamed(*parts, sse(finish(), "[DONE]"))).url, dialect="llama.cpp")
     attached.ready()
-    clock = time.pthread_getcpuclockid(attached.source._thread.ident or 0)
+    (thread,) = threads("server") - attached.before
+    clock = time.pthread_getcpuclockid(thread.ident or 0)
     before, began = time.clock_gettime(clock), time.monotonic()
     told = attached.ask(max_new_tokens=5000)
     spent, took = time.clock_gettime(clock) - before, time.monotonic() - began

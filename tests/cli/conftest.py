@@ -38,7 +38,7 @@ class Program:
     def run(self, *arguments: str, stdin: bytes | None = b"") -> Program:
         """``stdin=None`` is a terminal."""
         self.monkeypatch.setattr(sys, "stdin", _Terminal() if stdin is None else io.TextIOWrapper(io.BytesIO(stdin)))
-        self.code = main(arguments, engine=self._engine, attach=self._attach)
+        self.code = main(arguments, engine=self.engine_of, attach=self._attach)
         captured = self.capture.readouterr()
         self.out, self.err = captured.out, captured.err.decode()
         return self
@@ -47,7 +47,7 @@ class Program:
     def engine(self) -> ScriptPlayer:
         return self.engines[-1]
 
-    def _engine(self, options: EngineOptions) -> SourceFactory:
+    def engine_of(self, options: EngineOptions) -> SourceFactory:
         def create(emit: Emit) -> ScriptPlayer:
             self.engines.append(ScriptPlayer(self.script, options, emit))
             return self.engines[-1]

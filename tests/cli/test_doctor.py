@@ -16,7 +16,7 @@ import pytest
 from dflash_tui.cli.commands import doctor
 from dflash_tui.core.exit_codes import ExitCode
 from engine.tools import doctor as engine_doctor
-from engine.tools.doctor import Finding, _models
+from engine.tools.doctor import Finding, models
 
 from .conftest import Program
 
@@ -99,14 +99,14 @@ def test_a_source_tree_that_is_not_installed(
 
 def test_what_is_missing_is_to_be_installed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_doctor, "NEEDED_PACKAGES", ("no-such-package",))
-    (finding,) = (found for found in doctor._all_findings() if found.name == "no-such-package")
+    (finding,) = (found for found in doctor.all_findings() if found.name == "no-such-package")
     assert (finding.standing, finding.hint) == ("broken", "Install dflash-chat again: make chat.")
 
 
 @pytest.mark.parametrize(("installed", "said"), [("3.6.0", ""), ("3.7.1", "measured with 3.6"), ("4.0", "Nobody")])
 def test_it_says_which_triton_is_known_good(installed: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_doctor, "_version", lambda name: installed)
-    (found,) = (each for each in engine_doctor._packages() if each.name == "triton")
+    monkeypatch.setattr(engine_doctor, "version_of", lambda name: installed)
+    (found,) = (each for each in engine_doctor.packages() if each.name == "triton")
     assert said in str(found.hint) and (found.standing == "ok") == (not said)
 
 
@@ -153,4 +153,4 @@ def test_a_package_that_is_missing_is_told_once(monkeypatch: pytest.MonkeyPatch)
     for name in [name for name in sys.modules if name.partition(".")[0] == "huggingface_hub"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    assert [finding.name for finding in _models()] == ["bundled_pair"]
+    assert [finding.name for finding in models()] == ["bundled_pair"]

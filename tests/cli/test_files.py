@@ -53,7 +53,7 @@ def test_files_stay_with_the_conversation(program: Program, here: Path) -> None:
     program.run("-p", "first")
     sessions_directory().mkdir(parents=True, exist_ok=True)
     path = sessions_directory() / "2026-11-23T07-00-00-abcdef.jsonl"
-    path.write_text('{"type": "session", "version": 2, "created": "2026-11-23T07:00:00+00:00"}\n')
+    path.write_text('{"type": "session", "version": 3, "created": "2026-11-23T07:00:00+00:00"}\n')
     program.run("-p", "What is it?", "-c", "--file", "a.txt")
     assert program.code == ExitCode.OK, program.err
     (here / "a.txt").unlink()
@@ -121,7 +121,7 @@ def test_config_check_reads_the_files_of_presets(program: Program, here: Path) -
 def long_conversation(program: Program) -> Path:
     path = sessions_directory() / "2026-11-23T07-00-00-abcdef.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text('{"type": "session", "version": 2, "created": "2026-11-23T07:00:00+00:00"}\n')
+    path.write_text('{"type": "session", "version": 3, "created": "2026-11-23T07:00:00+00:00"}\n')
     for number in range(4):
         program.run("-p", f"question {number} " + "word " * 700, "-c")
         assert program.code == ExitCode.OK, program.err

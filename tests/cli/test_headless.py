@@ -135,7 +135,7 @@ def test_extract_without_code_says_so_and_loses_nothing(program: Program) -> Non
 def test_a_file_lost_while_generating_costs_no_text(program: Program, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    engine = program._engine
+    engine = program.engine_of
 
     def start_and_remove(options: EngineOptions) -> SourceFactory:
         def create(emit: Emit) -> Source:
@@ -144,7 +144,7 @@ def test_a_file_lost_while_generating_costs_no_text(program: Program, tmp_path: 
 
         return create
 
-    program.monkeypatch.setattr(program, "_engine", start_and_remove)
+    program.monkeypatch.setattr(program, "engine_of", start_and_remove)
     program.run("-p", "hi", "-o", str(folder / "answer.txt"))
     assert (program.code, program.out.decode()) == (ExitCode.USAGE, PRINTED)
     assert "could not be written" in program.err and "on stdout instead" in program.err

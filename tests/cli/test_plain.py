@@ -114,14 +114,14 @@ def test_control_c_at_the_prompt_says_how_to_leave(talk: Callable) -> None:
 
 
 def test_control_c_stops_an_answer(talk: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    say = PlainChat._read_out
+    say = PlainChat.read_out
 
     def say_once(self: PlainChat, text: str) -> None:
         say(self, text)
-        monkeypatch.setattr(PlainChat, "_read_out", say)
+        monkeypatch.setattr(PlainChat, "read_out", say)
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(PlainChat, "_read_out", say_once)
+    monkeypatch.setattr(PlainChat, "read_out", say_once)
     code, out, _, _ = talk("go", "/stats", script=SCRIPTS["endless"])
     assert code == ExitCode.OK and ", stopped)" in out and "Speed:" in out
 

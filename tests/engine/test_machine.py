@@ -98,7 +98,7 @@ def test_memory_where_there_is_no_sysconf(tmp_path: Path, monkeypatch: pytest.Mo
     assert machine.memory_bytes() > 1 << 28
     monkeypatch.delattr(os, "sysconf")
     assert machine.memory_bytes() == 0
-    assert machine._windows_memory(Kernel()) == 16 << 30
+    assert machine.windows_memory(Kernel()) == 16 << 30
 
 
 @pytest.mark.parametrize(

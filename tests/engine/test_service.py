@@ -34,6 +34,7 @@ from engine.models.gemma4.modules import Gemma4
 from engine.service import EngineService
 from engine.tokenization.tokenizer import ChatTokenizer
 from tests.engine.conftest import TinyPair
+from tests.surroundings import threads
 
 E = TypeVar("E")
 SECONDS = 60.0
@@ -96,14 +97,14 @@ class Session:
 
 @contextmanager
 def running(options: EngineOptions, prepare: Callable[[Session], None] = lambda session: None) -> Iterator[Session]:
-    session = Session(options)
+    before, session = threads("engine"), Session(options)
     prepare(session)
     session.service.start()
     session.wait_for(EngineReady)
     yield session
     session.service.send(Close())
     session.service.join(SECONDS)
-    assert not session.service._thread.is_alive()
+    assert threads("engine") <= before
 
 
 def ask(turn: int, text: str = "Write a sort.", *history: Message, **values: Any) -> Ask:
@@ -316,20 +317,21 @@ def test_questions_asked_while_loading_wait_unless_they_are_withdrawn(endless: E
 
 
 def test_close_while_loading(endless: EngineOptions) -> None:
-    session = Session(endless)
+    before, session = threads("engine"), Session(endless)
     session.service.send(Close())
     session.service.start()
     session.service.join(SECONDS)
-    assert not session.service._thread.is_alive()
+    assert threads("engine") <= before
     assert session.events and all(isinstance(event, LoadProgress) for event in session.events)
 
 
 def test_close_ends_the_running_turn(endless: EngineOptions) -> None:
+    before = threads("engine")
     with running(endless, lambda s: s.send_on(is_step(2), Close())) as session:
         session.service.send(ask(1, max_new_tokens=3000))
         assert session.wait_for(TurnFinished, 1).reason == "stopped"
         session.service.join(SECONDS)
-        assert not session.service._thread.is_alive()
+        assert threads("engine") <= before
 
 
 def test_adjust_shows_in_the_next_step(endless: EngineOptions) -> None:

@@ -170,7 +170,7 @@ def test_a_file_without_a_chat_template_is_told_once(tmp_path: Path) -> None:
     source = LlamaSource(EngineOptions(target=str(base)), told.append)
     ready = EngineReady("base", None, "cpu", "F16", 1, 4096, 0.1)
     for _ in range(2):  # the second after llama.cpp was started again
-        source._hear(ready, plan(base), 1.0)
+        source.hear(ready, plan(base), 1.0)
     assert [type(event) for event in told] == [EngineReady, Notice]
     notice = told[1]
     assert isinstance(notice, Notice) and "base.gguf has no chat template" in notice.message and notice.advice

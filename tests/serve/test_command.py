@@ -133,7 +133,7 @@ def test_a_server_whose_thread_dies_ends_in_words(program: Program, monkeypatch:
 
     def start_and_die(serving: Serving) -> None:
         start(serving)
-        serving._loop.call_soon_threadsafe(sys.exit, 7)
+        serving.loop.call_soon_threadsafe(sys.exit, 7)
 
     monkeypatch.setattr(Serving, "start", start_and_die)
     program.script = Script(loading=0.2)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import httpx2
 import pytest
 
+from dflash_tui.core.source import Capabilities
+from dflash_tui.serve.paths import NOT_HAD
 from engine.commands import Message, Tool, ToolCall
 from engine.events import EngineError
 from support.scripted_engine import tokenise
@@ -253,6 +255,31 @@ def test_an_engine_s_error_reaches_everybody(serve: Serve) -> None:
                 assert answer.status_code == 400 or stream
 
 
+def test_a_prompt_is_counted_without_being_asked(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Anthropic's clients do before they ask."""
+    asked = len(served.engine.asked)
+    monkeypatch.setattr(served.engine, "capabilities", Capabilities(count=lambda ask: len(ask.messages[-1].content)))
+    for path in ("/v1/messages/count_tokens", "//messages/count_tokens/"):
+        assert post(served, path, **WAYS["messages"].body).json() == {"input_tokens": len(QUESTION)}
+    monkeypatch.setattr(served.engine, "capabilities", Capabilities())
+    refused = post(served, "/v1/messages/count_tokens", **WAYS["messages"].body)
+    assert refused.status_code == 400 and refused.json()["type"] == "error"
+    assert (
+        "There is no model"
+        in post(served, "/v1/messages/count_tokens", model="x", messages=[]).json()["error"]["message"]
+    )
+    assert len(served.engine.asked) == asked
+
+
+@pytest.mark.parametrize("path", NOT_HAD)
+def test_what_is_no_text_is_refused_by_name(served: Served, path: str) -> None:
+    for each in (path, path.removeprefix("/v1")):
+        answer = post(served, each, model="gemma4-tiny", input="x")
+        error = answer.json()["error"]
+        assert answer.status_code == 400
+        assert f"{path} can't be had" in (error if path.startswith("/api/") else error["message"])
+
+
 def test_figures_are_those_of_the_answer(served: Served) -> None:
     written = len(tokenise(ANSWER))
     usage = ask(served, WAYS["messages"], False)[0]["usage"]
@@ -265,7 +292,8 @@ def test_figures_are_those_of_the_answer(served: Served) -> None:
 
 def test_what_ollama_s_clients_ask_besides(served: Served) -> None:
     for path in ("/api/tags", "/api/ps"):
-        assert [each["model"] for each in HTTP.get(served.url + path).json()["models"]] == ["demo/gemma4-tiny"]
+        (model,) = HTTP.get(served.url + path).json()["models"]
+        assert (model["model"], model["size"]) == ("demo/gemma4-tiny", 15_000_000)
     assert HTTP.get(f"{served.url}/api/version").json()["version"]
     about = post(served, "/api/show", model="Gemma4-Tiny:latest").json()
     assert about["capabilities"] == ["completion"] and about["model_info"]["dflash.context_length"] == 4096

@@ -69,7 +69,7 @@ def test_addresses_as_clients_spell_them(served: Served) -> None:
 def test_addresses_and_methods_that_are_not_there(served: Served) -> None:
     with served.http() as http:
         for answer, status, words in (
-            (http.get("/v1/embeddings"), 404, "/v1/chat/completions"),
+            (http.get("/v1/nowhere"), 404, "/v1/chat/completions"),
             (http.get("/v1/chat/completions"), 405, "takes no GET"),
             (http.post("/v1/models"), 405, "takes no POST"),
             (http.get("/v1/models/gpt-9"), 404, "demo/gemma4-tiny"),

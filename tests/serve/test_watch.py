@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import urllib.request
 from collections.abc import AsyncIterator, Callable
@@ -69,11 +70,9 @@ async def text(driver: Driver) -> str:
 async def test_questions_and_tokens_of_clients_are_shown(tmp_path: Path) -> None:
     async with watched(tmp_path, answer="One two three four five six.") as (driver, serving):
         assert f"Serving at {serving.url}" in await text(driver)
-        loop = driver.screen.app._loop
-        assert loop is not None
         for number in range(2):
             body: Json = {"messages": asked(f"question {number}"), "temperature": 0.5, "block_size": 8, "user": "x"}
-            await loop.run_in_executor(None, lambda body=body: ask(serving, **body))
+            await asyncio.to_thread(ask, serving, **body)
         await driver.until(lambda: len(driver.screen.chat.answers) == 2)
         shown = await text(driver)
         assert all(words in shown for words in ("question 0", "question 1", "One two three four five six."))
@@ -101,10 +100,8 @@ async def test_leaving_is_said_twice_and_ends_the_server(tmp_path: Path) -> None
 async def test_a_window_that_stays_open_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "MOST_TOKENS", 15)
     async with watched(tmp_path, answer="word " * 9) as (driver, serving):
-        loop = driver.screen.app._loop
-        assert loop is not None
         for number in range(3):
-            await loop.run_in_executor(None, lambda number=number: ask(serving, messages=asked(f"q{number}")))
+            await asyncio.to_thread(ask, serving, messages=asked(f"q{number}"))
         await driver.until(lambda: len(driver.screen.chat.answers) == 1)
         shown = await text(driver)
         assert "q2" in shown and "q1" not in shown and "Serving at" in shown

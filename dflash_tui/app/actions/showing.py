@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.desk.command import Command
-from dflash_tui.core.traces.bundled import find_trace
-from dflash_tui.core.traces.reader import TraceError
+from dflash_tui.core.replay.bundled import find_recording, latest_recording
+from dflash_tui.core.replay.recording import RecordingError
 
 from ..chat.screen import ChatScreen
-from ..screens.picker import TracePicker
+from ..screens.picker import RecordingPicker
+
+LAST = "last"
 
 
 def lesson(screen: ChatScreen, _: Argument) -> None:
@@ -21,15 +23,14 @@ def lesson(screen: ChatScreen, _: Argument) -> None:
 
 
 def replay(screen: ChatScreen, argument: Argument) -> None:
-    """``/replay`` chooses among the bundled traces; ``/replay NAME|FILE`` plays that one. The chat waits below."""
-    if screen.chat.busy:
-        raise SlashError("An answer is on its way. Esc stops it first.")
+    """``/replay`` chooses among the bundled recordings and ``/replay last`` plays the latest conversation; so does
+    ``/replay NAME|FILE`` any of them, or a file. The chat waits below."""
     if not argument.text:
-        screen.app.push_screen(TracePicker(), screen.open_replay)
+        screen.app.push_screen(RecordingPicker(), lambda path: screen.attempt(lambda: screen.open_replay(path)))
         return
     try:
-        screen.open_replay(find_trace(argument.text))
-    except TraceError as error:
+        screen.open_replay(latest_recording() if argument.text == LAST else find_recording(argument.text))
+    except RecordingError as error:
         raise SlashError(f"{error} {error.hint}") from None
 
 
@@ -45,7 +46,7 @@ COMMANDS = {
             replay,
             keys="f7,alt+p",
             slash="replay",
-            takes="[name]",
+            takes="[name|last]",
             priority=True,
         ),
     ),

@@ -120,13 +120,13 @@ class ConversationView(Container):
         elif place == len(path) - 1:
             self.transcript.append(below_answer(path[-1].runs[-1:]))
         else:
-            self._retell(place)
+            self.retell(place)
             self.transcript.show_character(self._told[place + 1].start, low=True)
 
     def after_turn(self) -> None:
         """Called when an answer has ended: show what came of programs that ended while it was being written."""
         if self._untold is not None:
-            self._retell(min(self._untold, len(self._chat.tree.path)))
+            self.retell(min(self._untold, len(self._chat.tree.path)))
             self._untold = None
 
     # Telling again
@@ -139,7 +139,7 @@ class ConversationView(Container):
 
     def show_path(self) -> None:
         """Show the chat's path through the tree as it is now, rewriting the transcript from where it differs on."""
-        self._retell(self._common())
+        self.retell(self._common())
 
     def show_withdrawn(self) -> None:
         """Take the newest question out of the transcript: it was not asked after all."""
@@ -147,13 +147,13 @@ class ConversationView(Container):
         if common == len(self._chat.tree.path):
             self._cut_to(common)
         else:
-            self._retell(0)
+            self.retell(0)
 
     def show_named(self, number: int) -> None:
         """Show the new name of the branch at question ``number``."""
         place = self._chat.tree.on_path(number)
         if place is not None and not self._chat.busy:
-            self._retell(place)
+            self.retell(place)
 
     def show_place(self, number: int) -> None:
         """Bring a question of the path into view."""
@@ -184,7 +184,7 @@ class ConversationView(Container):
             self.transcript.cut(self._told[count].start)
             del self._told[count:]
 
-    def _retell(self, start: int) -> None:
+    def retell(self, start: int) -> None:
         """Rewrite the transcript from question ``start`` of the path on, counted from 0."""
         self.show_tokens()
         self._cut_to(start)

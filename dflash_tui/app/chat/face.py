@@ -71,7 +71,11 @@ class DeskScreen(Screen[None]):
             self.notify(refusal(error), severity="warning", timeout=4, markup=False)
 
     def show(self, view: View) -> None:
-        open_view(self.app, self.desk, view, self.attempt)
+        open_view(self.app, self.desk, view, self.attempt, self.open_replay)
+
+    def open_replay(self, path: Path | None) -> None:
+        """Show a recorded run above this screen, which waits."""
+        raise NotImplementedError
 
     def copy(self, what: str, block: CodeBlock) -> None:
         """Copy a text to the terminal's clipboard and this machine's; one too long for terminals goes into a file."""

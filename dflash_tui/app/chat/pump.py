@@ -81,7 +81,7 @@ class FramePump:
         self._queue.wake = wake
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._interval):
+                async with asyncio.timeout(self.interval):
                     await self._hurried.wait()
             if self._still and not self._hurried.is_set():
                 continue
@@ -91,7 +91,7 @@ class FramePump:
             self.frame()
 
     @property
-    def _interval(self) -> float:
+    def interval(self) -> float:
         """Seconds until the next frame."""
         return self.governor.interval if self._chat.busy or self.lively else IDLE_INTERVAL
 

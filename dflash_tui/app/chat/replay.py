@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from dflash_tui.core.replay.replay_source import FASTEST, SLOWEST
 from dflash_tui.core.rounds.travel import Place
 from dflash_tui.core.source import PlayedRecord
-from dflash_tui.core.traces.replay_source import FASTEST, SLOWEST
 
 
 class Replay:

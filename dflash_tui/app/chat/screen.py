@@ -317,7 +317,8 @@ class ChatScreen(ChatDisplay):
         self.app.push_screen(HelpScreen(self.active_bindings, self.ACTIONS.values(), self.said))
 
     def open_replay(self, path: Path | None) -> None:
-        """Show a recorded run above this screen, which waits."""
+        if self.chat.busy:
+            raise SlashError("An answer is on its way. Esc stops it first.")
         if path is not None:
             queue = EventQueue(SessionLog.nowhere())
             screen = type(self)(self.chat.settings, self.desk.out_dir, queue, replay_source(path))

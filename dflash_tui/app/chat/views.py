@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
@@ -29,8 +30,8 @@ Attempt = Callable[[Callable[[], object]], None]
 """Calls a function, and shows a notice with the reason when it can't be done."""
 
 
-def open_view(app: App[Any], desk: Desk, view: View, attempt: Attempt) -> None:
-    """Show a view on a screen of its own."""
+def open_view(app: App[Any], desk: Desk, view: View, attempt: Attempt, replay: Callable[[Path], None]) -> None:
+    """Show a view on a screen of its own. ``replay`` plays a conversation."""
     if isinstance(view, TreeView | SearchView):
         app.clear_notifications()  # they would lie over the list
     match view:
@@ -39,7 +40,7 @@ def open_view(app: App[Any], desk: Desk, view: View, attempt: Attempt) -> None:
         case Comparison():
             _open_comparison(app, desk, view, attempt)
         case SessionsView():
-            _open_sessions(app, desk, view, attempt)
+            _open_sessions(app, desk, view, attempt, replay)
         case SearchView():
             _open_search(app, desk, view, attempt)
         case FilesView():
@@ -81,14 +82,19 @@ def _open_comparison(app: App[Any], desk: Desk, view: Comparison, attempt: Attem
     app.push_screen(CompareScreen(view.versions, view.places, told), take)
 
 
-def _open_sessions(app: App[Any], desk: Desk, view: SessionsView, attempt: Attempt) -> None:
+def _open_sessions(
+    app: App[Any], desk: Desk, view: SessionsView, attempt: Attempt, replay: Callable[[Path], None]
+) -> None:
     from ..screens.sessions import SessionsScreen
 
     def take(session: SessionSummary | None) -> None:
         if session is not None:
             attempt(lambda: desk.resume(session.path))
 
-    app.push_screen(SessionsScreen(view.here.parent, view.here, view.words), take)
+    def play(path: Path) -> None:
+        attempt(lambda: replay(path))
+
+    app.push_screen(SessionsScreen(view.here.parent, view.here, view.words, play), take)
 
 
 def _open_search(app: App[Any], desk: Desk, view: SearchView, attempt: Attempt) -> None:

@@ -18,9 +18,9 @@ from textual.theme import Theme
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from dflash_tui.core.replay.bundled import SHOWN, bundled_recordings
 from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.text.harmless import sanitise
-from dflash_tui.core.traces.bundled import SHOWN, bundled_traces
 
 from ..theming import defaults_for, ground_of
 from ..widgets.rounds.round_strip import legend
@@ -201,13 +201,13 @@ class SearchScreen(PickerScreen[str]):
         return Content(set_cell_size(text, min(cell_len(text), self.line_width)))
 
 
-class TracePicker(PickerScreen[Path]):
-    """Lists the bundled traces. Gives the file of the chosen one, or None."""
+class RecordingPicker(PickerScreen[Path]):
+    """Lists the bundled recordings. Gives the file of the chosen one, or None."""
 
-    HEAD = "recorded runs · a file of your own: /replay FILE"
+    HEAD = "recorded runs · any chat: /replay and its name, or F7 in Ctrl+O"
 
     def find(self, words: str) -> Iterable[Path]:
-        return [path for name, path in bundled_traces().items() if words.lower() in name]
+        return [path for name, path in bundled_recordings().items() if words.lower() in name]
 
     def describe(self, entry: Path) -> Content:
         return Content.assemble(f"{entry.stem:<14}", (SHOWN.get(entry.stem, ""), BESIDE)).truncate(self.line_width)

@@ -1,8 +1,8 @@
-"""The conversations on this machine: find one by what was said in it, resume, name it, delete it."""
+"""The conversations on this machine: find one by what was said in it, resume, replay, name it, delete it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
@@ -34,15 +34,20 @@ class SessionsScreen(IndexedScreen[SessionSummary]):
 
     HEAD = "conversations"
     EMPTY = "no other conversation yet"
-    KEYS = "Enter resumes · F2 renames · Ctrl+D deletes · Esc closes"
+    KEYS = "Enter resumes · F7 replays · F2 renames · Ctrl+D deletes · Esc closes"
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f7", "replay", "Replay", show=False, priority=True),
         Binding("f2", "rename", "Rename", show=False, priority=True),
         Binding("ctrl+d,delete", "delete", "Delete", show=False, priority=True),
     ]
 
-    def __init__(self, directory: Path, open_now: Path, words: str = "") -> None:
-        """``open_now`` is the file of the conversation on the screen, which can't be resumed or deleted from here."""
+    def __init__(
+        self, directory: Path, open_now: Path, words: str = "", replay: Callable[[Path], None] = lambda path: None
+    ) -> None:
+        """``open_now`` is the file of the conversation on the screen, which can't be resumed or deleted from here;
+        ``replay`` plays one as it was decoded, when this screen is gone."""
         super().__init__(directory, words)
+        self._replay = replay
         self._open_now = open_now
         self._sessions: list[SessionSummary] | None = None
 
@@ -61,6 +66,11 @@ class SessionsScreen(IndexedScreen[SessionSummary]):
         facts = f"  {asked} question{'s' if asked != 1 else ''} · {short_name(entry.target or 'unknown model')}"
         name = set_cell_size(sanitise(entry.name), max(self.line_width - len(when) - cell_len(facts), 10))
         return Content.assemble((when, BESIDE), name, (facts, BESIDE))
+
+    def action_replay(self) -> None:
+        if (session := self.chosen) is not None:
+            self.dismiss(None)
+            self.app.call_later(self._replay, session.path)
 
     def action_rename(self) -> None:
         if (session := self.chosen) is not None:

@@ -50,7 +50,7 @@ class Attached(Widget):
         if "@" not in typed or typed.startswith("/"):
             self.show((), 0)
             return
-        self._due = self.set_timer(PAUSE, partial(self._look_now, typed))
+        self._due = self.set_timer(PAUSE, partial(self.look_now, typed))
 
     def refuse(self, typed: str) -> None:
         """Don't say what is wrong with the files in ``typed``: a notice has said it."""
@@ -61,7 +61,7 @@ class Attached(Widget):
             self._due.stop()
             self._due = None
 
-    def _look_now(self, typed: str) -> None:
+    def look_now(self, typed: str) -> None:
         self._wait_no_more()
         self.run_worker(
             partial(self._look, typed), name="files", group="files", exclusive=True, thread=True, exit_on_error=False

@@ -7,7 +7,7 @@ from typing import Any
 
 from dflash_tui.core.records.numbers import RecordError
 from dflash_tui.core.records.rows import Piece, row_of, step_of
-from dflash_tui.core.traces.checked_events import checked_event, is_sound
+from dflash_tui.core.sessions.checked_events import checked_event, is_sound
 from engine.events import Event, PrefillDone, Step, TurnFinished, TurnStarted, event_from_dict
 
 from ..untrusted import mapping, words

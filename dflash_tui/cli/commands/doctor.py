@@ -45,7 +45,7 @@ def doctor(as_json: bool, memory: str | None) -> int:
         return _plan_for(memory, as_json)
     require_folder()
     findings = []
-    for finding in _all_findings():
+    for finding in all_findings():
         findings.append(finding)
         if not as_json:
             _print_line(finding, new_section=len(findings) == 1 or findings[-2].section != finding.section)
@@ -72,7 +72,7 @@ def _plan_for(what: str, as_json: bool) -> int:
     return ExitCode.OK
 
 
-def _all_findings() -> Iterator[Finding]:
+def all_findings() -> Iterator[Finding]:
     for package in (PROGRAM, "textual"):
         yield Finding("versions", package, installed_version(package))
     yield from (replace(finding, hint=worded(finding.hint, as_command)) for finding in examine())

@@ -1,4 +1,4 @@
-"""``dflash-chat export``: a trace as a page, a picture, a terminal recording or JSON."""
+"""``dflash-chat export``: a conversation as a page or JSON."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ FORCE = click.option("--force", is_flag=True, help="Replace the file if there is
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("trace", shell_complete=among(recordings, files=True))
+@click.argument("recording", shell_complete=among(recordings, files=True))
 @FORMAT
 @OUTPUT
 @FORCE
-def export(trace: str, wanted: str | None, output: Path | None, force: bool) -> int:
-    """Turn TRACE, a file or a bundled trace's name, into something to show to others.
+def export(recording: str, wanted: str | None, output: Path | None, force: bool) -> int:
+    """Turn RECORDING, a file, a bundled recording or a conversation, into something to show to others.
 
     html is one page with a scrubber and the facts of every token, json everything for programs. Without -o it goes to
     stdout.
     """
-    print_or_write(_document(trace), wanted, output, force)
+    print_or_write(_document(recording), wanted, output, force)
     return ExitCode.OK
 
 
@@ -104,19 +104,18 @@ def write_file(path: Path, text: str, force: bool) -> None:
 
 def _document(name: str) -> ExportedPage:
     from dflash_tui.core.export.document import ExportedPage, collect, origin_of, with_factors
-    from dflash_tui.core.traces.bundled import find_trace
-    from dflash_tui.core.traces.reader import read_trace
+    from dflash_tui.core.replay.bundled import find_recording
+    from dflash_tui.core.replay.recording import read_recording
 
     try:
-        path = find_trace(name)
-        trace = read_trace(path)
+        path = find_recording(name)
+        recording = read_recording(path)
     except OSError as error:
         raise Problem(f"{path} can't be read: {error.strerror}.", "Name a file that you may read.") from None
-    if trace.problem:
-        remark(in_line(f"dflash-chat: {trace.problem}"))
-    collector = collect(trace.events())
-    program = f"{trace.header.program} {trace.header.version}".strip()
-    origin = origin_of(collector.ready, trace.header.created, program)
+    if recording.problem:
+        remark(in_line(f"dflash-chat: {recording.problem}"))
+    collector = collect(recording.events())
+    origin = origin_of(collector.ready, recording.created, recording.program)
     answers = with_factors(collector.answers(), origin.times)
     asked = next((answer.question for answer in answers if answer.question.strip()), path.stem)
     return ExportedPage(shorten(asked, TITLE, placeholder=" …"), answers, origin)

@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.replay.bundled import DEMO, bundled_recordings, find_recording, latest_recording
+from dflash_tui.core.replay.recording import read_recording
+from dflash_tui.core.replay.replay_source import FASTEST, SLOWEST
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.traces.bundled import DEMO, bundled_traces, find_trace
-from dflash_tui.core.traces.reader import read_trace
-from dflash_tui.core.traces.replay_source import FASTEST, SLOWEST
 from dflash_tui.sources import replay_source
 from engine.commands import GenerationSettings
 from engine.events import TurnStarted
@@ -43,7 +43,7 @@ class Pace(click.ParamType[float]):
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("trace", default=DEMO, shell_complete=among(recordings, files=True))
+@click.argument("recording", default="", shell_complete=among(recordings, files=True))
 @click.option(
     "--pace",
     type=Pace(),
@@ -51,19 +51,22 @@ class Pace(click.ParamType[float]):
     help=f"Times the recorded pace ({SLOWEST} and up), or max; by default 1, slower for a run of few seconds.",
 )
 @click.option("--stream-json", is_flag=True, help="Print every event as a line of JSON.")
-@click.option("--list", "list_them", is_flag=True, help="Name the bundled traces.")
+@click.option("--last", is_flag=True, help="Play the conversation in which something was last said.")
+@click.option("--list", "list_them", is_flag=True, help="Name the bundled recordings.")
 @click.option(
     "--out", type=click.Path(path_type=Path), default=DEFAULT_OUT, metavar="DIR", help="Where the screen saves code."
 )
 @theme_flag("Colours of the screen.")
 @screen_flags
-def replay(trace: str, pace: float | None, stream_json: bool, list_them: bool, out: Path, theme: str | None) -> int:
-    """Show a recorded run again. TRACE is a file made with --trace, the name of a bundled trace, or "demo". No model is
-    loaded, and no GPU is needed. Into a pipe: the answers' text."""
+def replay(
+    recording: str, pace: float | None, stream_json: bool, last: bool, list_them: bool, out: Path, theme: str | None
+) -> int:
+    """Show a conversation again, as it was decoded. RECORDING is a file, a part of a conversation's id or name, the
+    name of a bundled recording, or "demo". No model is loaded, and no GPU is needed. Into a pipe: the answers' text."""
     if list_them:
-        say("\n".join([DEMO, *bundled_traces()]))
+        say("\n".join([DEMO, *bundled_recordings()]))
         return ExitCode.OK
-    path = find_trace(trace)
+    path = latest_recording() if last else find_recording(recording or DEMO)
     if stream_json or not has_screen():
         return _print(path, stream_json)
     log_to_file()
@@ -71,9 +74,9 @@ def replay(trace: str, pace: float | None, stream_json: bool, list_them: bool, o
 
 
 def _print(path: Path, stream_json: bool) -> int:
-    """Print everything at once. A trace that is not whole is printed as far as it goes, and the exit code says so."""
-    output, trace, turns = StandardOutput(), read_trace(path), 0
-    for event in trace.events():
+    """Print everything at once. One that is not whole is printed as far as it goes, and the exit code says so."""
+    output, recording, turns = StandardOutput(), read_recording(path), 0
+    for event in recording.events():
         if stream_json:
             output.write(render_events(event))
             continue
@@ -82,9 +85,9 @@ def _print(path: Path, stream_json: bool) -> int:
             turns += 1
         output.write(render_text(event))
     output.close()
-    if trace.problem is None:
+    if recording.problem is None:
         return ExitCode.OK
-    show_problem(Problem(trace.problem, ""))
+    show_problem(Problem(recording.problem, ""))
     return ExitCode.GENERATION
 
 

@@ -39,6 +39,6 @@ def published() -> list[str]:
 
 
 def recordings() -> list[str]:
-    from dflash_tui.core.traces.bundled import DEMO, bundled_traces
+    from dflash_tui.core.replay.bundled import DEMO, bundled_recordings
 
-    return [DEMO, *bundled_traces()]
+    return [DEMO, *bundled_recordings()]

@@ -83,10 +83,11 @@ OPEN = "Waiting for the end of stdin."
 def _read_pieces(stdin: TextIO, pieces: SimpleQueue[bytes | OSError]) -> None:
     """Put what stdin gives into ``pieces``, and an empty one at its end. Runs on a thread: nobody can end a read."""
     read = 0
+    source = getattr(stdin.buffer, "raw", stdin.buffer)  # without the lock that Python's end would find taken
     with suppress(ValueError):  # closed, as the program ends
         try:
             while read <= MAX_PROMPT_BYTES:
-                piece = stdin.buffer.read1(PIECE_BYTES)  # type: ignore[attr-defined]  # of buffered readers
+                piece = source.read(PIECE_BYTES) or b""
                 read += len(piece)
                 pieces.put(piece)
                 if not piece:

@@ -155,9 +155,9 @@ class PlainChat:
                 self.say(event.banner or describe_models(event))
                 self.desk.became_ready(event)
             case Step():
-                self._read_out("".join(token.text for token in event.emitted if token.channel == "answer"))
+                self.read_out("".join(token.text for token in event.emitted if token.channel == "answer"))
             case TurnFinished():
-                self._read_out("\n" if self._line else "")
+                self.read_out("\n" if self._line else "")
                 self._conclude(event)
             case Notice():
                 self._notes.append(f"{event.message}\n  {event.advice}" if event.advice else event.message)
@@ -198,7 +198,7 @@ class PlainChat:
             self.say(note)
         self._notes.clear()
 
-    def _read_out(self, text: str) -> None:
+    def read_out(self, text: str) -> None:
         """Say the whole lines of an answer that has grown: a reader that speaks half of one would stumble."""
         *whole, self._line = (self._line + text).split("\n")
         for line in whole:

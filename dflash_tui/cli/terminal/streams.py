@@ -31,7 +31,7 @@ class _Closed(io.TextIOBase):
         raise _lost()
 
 
-class _BestEffort(io.FileIO):
+class BestEffort(io.FileIO):
     """A stderr whose remarks are not worth failing or waiting for: what nobody reads for a second is dropped, and what
     comes behind it until somebody does."""
 
@@ -69,7 +69,7 @@ def prepare_streams() -> None:
         sys.stdout.reconfigure(errors="replace")
     if sys.stderr is None or sys.stderr is sys.__stderr__:
         encoding = sys.stderr.encoding if sys.stderr else "utf-8"
-        raw = _BestEffort(2, "w", closefd=False)
+        raw = BestEffort(2, "w", closefd=False)
         sys.stderr = io.TextIOWrapper(raw, encoding, "backslashreplace", write_through=True)
 
 

@@ -394,4 +394,5 @@ def _exchange(turn: StoredTurn) -> Exchange:
     """The node of the tree for a turn that was read from a file."""
     settings = turn.started.settings if turn.started is not None else {}
     known = (turn.number, turn.question, turn.parent, turn.name, turn.system, turn.answer, settings, turn.once)
-    return Exchange(*known, turn.target, turn.drafter, turn.reason, turn.figures, turn.beside, list(turn.runs))
+    target, drafter = (turn.by.target, turn.by.drafter) if turn.by is not None else (None, None)
+    return Exchange(*known, target, drafter, turn.reason, turn.figures, turn.beside, list(turn.runs))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -95,6 +95,15 @@ class TurnState:
         self.step_spans.skip(batch.spans, history.num_tokens)
         self.answer.append(batch.spans.answer)
         return batch.spans
+
+    def events(self) -> Iterator[Event]:
+        """What the engine said of it so far."""
+        if self.started is not None:
+            yield self.started
+        if self.prefill_ms:
+            yield PrefillDone(self.number, self.prefill_ms)
+        yield from self.history
+        yield from (each for each in (self.error, self.finished) if each is not None)
 
     def told(self) -> Spans:
         """The transcript's pieces of all steps so far, told once more."""

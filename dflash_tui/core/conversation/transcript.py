@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..sessions.turn import CUT_OFF, StoredTurn
+from engine.events import EngineError
+
+from ..sessions.turn import StoredTurn
 from ..text.fences import describe_blocks
 from ..text.spans import Span, Spans
 from .folds import before_question, behind_question, below_answer, words_of
@@ -19,13 +21,12 @@ if TYPE_CHECKING:
 def recall(turn: StoredTurn, place: tuple[int, int] = (1, 1)) -> tuple[TurnState, Spans] | None:
     """A turn of a file as if just decoded, and what the transcript shows of its answer; None where it
     never began. ``place``: which version of the answer it is, of how many."""
-    events = turn.events()
-    if events is None:
+    if turn.started is None:
         return None
     reducer = Reducer()
     reducer.place_of = lambda _: place
     reducer.speed_up_of = lambda _: turn.speed_up
-    for event in events:
+    for event in turn.events():
         reducer.apply(event)
     assert reducer.turn is not None, "the events begin with the turn's"
     return reducer.turn, reducer.take_spans()
@@ -119,9 +120,9 @@ def _below(state: TurnState, place: tuple[int, int]) -> Spans:
 def _text_only(turn: StoredTurn, place: tuple[int, int]) -> tuple[Spans, Spans]:
     """A turn of which no rounds were kept, so that nobody knows its verdicts: its words, and what stands below them."""
     answer, thought = turn.answer, turn.thought
-    error = turn.error or (CUT_OFF if turn.reason is None else None)
     gap = "" if not answer else "\n" if answer.endswith("\n") else "\n\n"
     words = [*([Span(f"{thought}\n\n", "thought")] if thought else []), Span(answer, "text")]
-    failed = [Span(f"✗ {error}\n", "error")] if error else []
-    figures = noted(f"{gap}{turn_summary(turn.finished(), turn.speed_up)}", version_spans(*place), "\n\n")
+    *errors, ended = turn.closing
+    failed = [Span(f"✗ {error.message}\n", "error") for error in errors if isinstance(error, EngineError)]
+    figures = noted(f"{gap}{turn_summary(ended, turn.speed_up)}", version_spans(*place), "\n\n")
     return Spans.of(words), Spans.of([*failed, *figures])

@@ -11,16 +11,15 @@ from engine.events import EngineReady, Event, Step, TurnFinished, TurnStarted
 from ..records.round_log import Recorder, RoundLog
 from ..sessions.sessions import SessionLog
 from ..source import Happening, Rewind, StepBatch
-from ..traces.writer import TraceWriter
 
 
 class EventQueue:
     """Carries events from the engine's thread, which logs them first: the disk never waits for a frame."""
 
-    def __init__(self, log: SessionLog, trace: TraceWriter | None = None) -> None:
+    def __init__(self, log: SessionLog, trace: SessionLog | None = None) -> None:
         self.log = log
         self.trace = trace
-        """Records the run, if the user wants that."""
+        """Records the whole run, whichever conversation it is of, if the user wants that."""
         self.diverted: Callable[[Event], None] | None = None
         """Takes the events while the engine does something outside the conversation; changes only while it is idle."""
         self.wake: Callable[[], None] = lambda: None

@@ -121,7 +121,7 @@ class Lanes:
     answers: tuple[ExportedAnswer, ...]
     best: int = 0
     """Which of them is held against the first; 0 for none."""
-    times: float | None = None
+    times: SpeedUp | None = None
     """How many times as fast that was; None for no difference."""
 
 
@@ -250,25 +250,17 @@ def origin_of(ready: EngineReady | None, created: str = "", program: str = "") -
 
 
 def conversation_document(conversation: Conversation) -> ExportedPage:
-    origin = Origin(
-        conversation.target or "",
-        conversation.drafter or "",
-        created=conversation.created,
-        server=conversation.server,
-        dialect=conversation.dialect,
-        times=conversation.times,
-    )
+    origin = replace(origin_of(conversation.ready, conversation.created), device="", dtype="")
     sections = [section for turn in conversation.turns for section in _sections_of(turn)]
-    told = iter(with_factors((each for each in sections if isinstance(each, ExportedAnswer)), conversation.times))
+    told = iter(with_factors((each for each in sections if isinstance(each, ExportedAnswer)), origin.times))
     made = tuple(next(told) if isinstance(each, ExportedAnswer) else each for each in sections)
     return ExportedPage(conversation.name, made, origin)
 
 
 def _sections_of(turn: StoredTurn) -> tuple[Section, ...]:
     """A turn's sections. One that never began, because it was refused, is text."""
-    events = turn.events()
-    if events is not None:
-        answers = (replace(answer, speed_up=turn.speed_up) for answer in collect(events).answers())
-        return (*answers, *turn.runs)
-    failed = (Prose(turn.error),) if turn.error else ()
+    if turn.started is not None:
+        answers = collect(turn.events()).answers()
+        return (*(replace(each, question=turn.question, speed_up=turn.speed_up) for each in answers), *turn.runs)
+    failed = (Prose(turn.error.message),) if turn.error else ()
     return (Heading(turn.question), Prose(turn.answer), *failed, *turn.runs)

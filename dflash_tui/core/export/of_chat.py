@@ -7,7 +7,6 @@ from datetime import datetime
 
 from ..conversation.chat import Chat
 from ..conversation.slash import SlashError
-from ..traces.writer import turn_events
 from ..version import installed_version
 from .document import ExportedPage, Section, collect, origin_of
 
@@ -17,7 +16,7 @@ def chat_document(chat: Chat, *, last: bool = False) -> ExportedPage:
     sections: list[Section] = []
     for turn in chat.turns[-1:] if last else chat.turns:
         factor = turn.snapshot.speed_up
-        answers = (replace(answer, speed_up=factor) for answer in collect(turn_events(turn)).answers())
+        answers = (replace(answer, speed_up=factor) for answer in collect(turn.events()).answers())
         sections += [*answers, *chat.tree[turn.number].runs]
     created = datetime.now().astimezone().isoformat(timespec="seconds")
     origin = origin_of(chat.reducer.ready, created, f"dflash-chat {installed_version()}")

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from platformdirs import user_state_dir
-
 from engine.files.cache_folder import home
 
 STATE_VARIABLE = "DFLASH_CHAT_STATE"
@@ -31,8 +29,11 @@ def settle_home() -> None:
 
 def state_directory() -> Path:
     """What the program keeps for the user: ``$DFLASH_CHAT_STATE``, else the platform's place for such things."""
-    root = os.environ.get(STATE_VARIABLE) or user_state_dir("dflash-chat", appauthor=False)
-    return Path(root).expanduser()
+    if root := os.environ.get(STATE_VARIABLE):
+        return Path(root).expanduser()
+    from platformdirs import user_state_dir  # recordings are made where the engine's own needs are all there is
+
+    return Path(user_state_dir("dflash-chat", appauthor=False)).expanduser()
 
 
 def sessions_directory() -> Path:

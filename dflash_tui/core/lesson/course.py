@@ -12,17 +12,17 @@ from engine.events import Step
 from ..export.document import ExportedAnswer, Origin, collect, origin_of
 from ..files.places import keep, read_kept
 from ..race.race import RaceResult, as_race, block_name
+from ..replay.bundled import find_recording
+from ..replay.recording import read_recording
 from ..rounds.inspection import Inspection, inspect_step
 from ..rounds.passes import PassRows
-from ..traces.bundled import find_trace
-from ..traces.reader import read_trace
 
 PLACES = "lessons.json"
 """The file that keeps the page at which each course was left."""
 
 
 class Recording(NamedTuple):
-    """The answers of the bundled trace ``lesson``, in its order, and what it was recorded on."""
+    """The answers of the bundled recording ``lesson``, in its order, and what it was recorded on."""
 
     alone: ExportedAnswer
     """A program, by the target alone."""
@@ -123,10 +123,9 @@ class Course:
 
 
 def open_recording() -> Recording:
-    """Read the bundled trace of the lesson."""
-    trace = read_trace(find_trace("lesson"))
-    collector = collect(trace.events())
-    program = f"{trace.header.program} {trace.header.version}".strip()
+    """Read the bundled recording of the lesson."""
+    lesson = read_recording(find_recording("lesson"))
+    collector = collect(lesson.events())
     alone, drafted, talk_alone, talk, talk_small, dice_alone, dice = collector.answers()
     return Recording(
         alone,
@@ -136,7 +135,7 @@ def open_recording() -> Recording:
         talk_small,
         dice_alone,
         dice,
-        origin_of(collector.ready, trace.header.created, program),
+        origin_of(collector.ready, lesson.created, lesson.program),
     )
 
 

@@ -13,21 +13,27 @@ from typing import Any
 from engine.events import Step
 
 from .numbers import MAX_NUMBER, RecordError
-from .rows import COLUMNS, Piece, Row, row_of, step_of
+from .rows import CHANNELS, COLUMNS, Piece, Row, row_of, step_of
 
 ROUNDS = 32
-"""Rounds of a full block. Longer ones would hardly be smaller, and take longer to read one round of."""
+"""Rounds of a block; the last of a turn has up to twice as many less one. Longer ones would hardly be smaller, and take
+longer to read one round of."""
 MAX_BYTES = 4 * 2**20
 """Most bytes that a block may inflate to: far more than rounds take."""
-INDEX, TIME, DRAFT, VERIFY, TOTAL, CONTEXT, ACCEPTED, KEPT, OWN = 0, 1, 2, 3, 4, 5, 9, 13, 14
+INDEX, TIME, DRAFT, VERIFY, TOTAL, CONTEXT, ACCEPTED, DRAFTED, KEPT, OWN = 0, 1, 2, 3, 4, 5, 9, 10, 13, 14
 """Positions in a row (:mod:`.rows`)."""
 Columns = list[list[Any]]
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
 def encoded(turn: int, first: int, steps: Sequence[Step]) -> bytes:
-    """The block of these steps, the first of which is number ``first`` of its turn. The columns of their rows stand in
-    it, not the rows: what is alike is then side by side, and deflates to fewer bytes."""
+    """The block of these steps, the first of which is number ``first`` of its turn."""
+    return zlib.compress(_as_json(columns_of(turn, first, steps)).encode("utf-8", "replace"))
+
+
+def columns_of(turn: int, first: int, steps: Sequence[Step]) -> list[Any]:
+    """What a block holds, before it is deflated. The columns of rows stand in it, not the rows: what is alike is then
+    side by side, and deflates to fewer bytes."""
     pieces: dict[Piece, int] = {}
     columns = list(map(list, zip(*[row_of(step, pieces) for step in steps], strict=True)))
     _subtract(columns)
@@ -35,7 +41,7 @@ def encoded(turn: int, first: int, steps: Sequence[Step]) -> bytes:
         while len(column) > 1 and column[-1] == column[-2]:
             column.pop()
     ids, texts = zip(*pieces, strict=True) if pieces else ((), ())
-    return zlib.compress(_as_json([turn, first, len(steps), ids, texts, *columns]).encode("utf-8", "replace"))
+    return [turn, first, len(steps), ids, texts, *columns]
 
 
 def _subtract(columns: Columns) -> None:
@@ -86,23 +92,45 @@ class Block:
     def steps(self, start: int = 0) -> Iterator[Step]:
         return map(self.step, range(start, len(self.rows)))
 
+    def texts(self) -> tuple[str, str]:
+        """What its rounds add to the answer, and to the thought. Raises :class:`RecordError` for a damaged row."""
+        said: dict[int, list[str]] = {channel: [] for channel in range(len(CHANNELS))}
+        try:
+            for row in self.rows:
+                count, channel = row[KEPT] if isinstance(row[KEPT], list) else (row[KEPT], 0)
+                said[channel] += [self.pieces[ref][1] or "" for ref in row[DRAFTED][:count]]
+                for ref, kind, _ in zip(*[iter(row[OWN])] * 3, strict=True):
+                    said[kind % len(CHANNELS)].append(self.pieces[ref][1] or "")
+        except (TypeError, ValueError, IndexError, KeyError) as error:
+            raise RecordError("a row is not a step") from error
+        return "".join(said[CHANNELS.index("answer")]), "".join(said[CHANNELS.index("thought")])
+
 
 def decoded(data: bytes) -> Block:
     """The inverse of :func:`encoded`. Raises :class:`RecordError` for what is no block."""
     inflate = zlib.decompressobj()
     try:
-        text = inflate.decompress(data, MAX_BYTES)
-        turn, first, count, ids, texts, *columns = json.loads(text)
-        if not 0 < count <= ROUNDS:
+        content = json.loads(inflate.decompress(data, MAX_BYTES))
+    except (zlib.error, ValueError, RecursionError) as error:
+        raise RecordError("a block of rounds is damaged") from error
+    if not inflate.eof or inflate.unconsumed_tail or inflate.unused_data:
+        raise RecordError("a block of rounds is not what such blocks are")
+    return block_of(content)
+
+
+def block_of(content: Any) -> Block:
+    """The inverse of :func:`columns_of`. Raises :class:`RecordError` for what is no block."""
+    try:
+        turn, first, count, ids, texts, *columns = content
+        if not 0 < count < 2 * ROUNDS:
             raise RecordError("a block of rounds has none, or too many")
         columns = [[*column, *column[-1:] * (count - len(column))] for column in columns]
         _add(columns)
         rows = tuple(zip(*columns, strict=True))
         pieces = tuple(map(_piece, zip(ids, texts, strict=True)))
-    except (zlib.error, ValueError, TypeError, IndexError, RecursionError) as error:
+    except (ValueError, TypeError, IndexError) as error:
         raise RecordError("a block of rounds is damaged") from error
-    whole = inflate.eof and not inflate.unconsumed_tail and not inflate.unused_data
-    if not (whole and len(columns) == COLUMNS and 0 < len(rows) <= ROUNDS and _is_number(turn) and _is_number(first)):
+    if not (len(columns) == COLUMNS and len(rows) == count and _is_number(turn) and _is_number(first)):
         raise RecordError("a block of rounds is not what such blocks are")
     return Block(turn, first, pieces, rows)
 

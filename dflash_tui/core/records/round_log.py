@@ -34,12 +34,10 @@ class RoundLog:
             self.append(step)
 
     def append(self, step: Step) -> None:
-        """Add a step. Makes blocks by itself once steps for two are waiting and nobody else has."""
+        """Add a step. Makes a block once steps for two are waiting."""
         with self._lock:
             self._tail.append(step)
-            waiting = len(self._tail)
-        if waiting >= 2 * ROUNDS:
-            self.seal()
+        self.seal()
 
     def adopt(self, data: bytes, block: Block) -> None:
         """Add a block of a file, as it stands there."""
@@ -49,10 +47,12 @@ class RoundLog:
             self._ends.append(self._sealed + len(block))
 
     def seal(self, *, rest: bool = False) -> None:
-        """Make blocks of the steps that wait: of as many as fill blocks, or with ``rest`` of all of them."""
+        """Make blocks of the steps that wait, as long as there are enough for two, or with ``rest`` of all of them:
+        none but a turn's only one has fewer than ``ROUNDS``."""
         with self._sealing:
-            while len(self._tail) >= (1 if rest else ROUNDS):
-                _, first = next(groupby(self._tail[:ROUNDS], attrgetter("turn")))
+            while (waiting := len(self._tail)) >= (1 if rest else 2 * ROUNDS):
+                count = ROUNDS if waiting >= 2 * ROUNDS else waiting
+                _, first = next(groupby(self._tail[:count], attrgetter("turn")))
                 steps = list(first)
                 block = encoded(steps[0].turn, self._sealed, steps)
                 with self._lock:
@@ -65,12 +65,10 @@ class RoundLog:
         """Steps that no block holds yet."""
         return len(self._tail)
 
-    def since(self, num_blocks: int) -> tuple[list[bytes], bytes | None]:
-        """The blocks behind the first ``num_blocks``, and one for the moment of the steps that wait, which later ones
-        will hold as well; None where no step waits."""
+    def blocks_from(self, index: int) -> list[bytes]:
+        """The blocks that hold step number ``index`` and those behind it."""
         with self._lock:
-            blocks, start, steps = self.blocks[num_blocks:], self._sealed, list(self._tail)
-        return blocks, encoded(steps[0].turn, start, steps[:ROUNDS]) if steps else None
+            return self.blocks[bisect_right(self._ends, index) :]
 
     def __len__(self) -> int:
         with self._lock:
@@ -122,17 +120,15 @@ class Recorder:
     """Follows a source's events and keeps the rounds of the turn at hand, for all who write them down or show them."""
 
     def __init__(self) -> None:
-        self.rounds: RoundLog | None = None
+        self._rounds: RoundLog | None = None
         """The rounds of the latest turn; None before the first."""
         self._turn = 0
 
     def take(self, event: Event) -> RoundLog | None:
-        """The rounds with what ``event`` adds to them; None where it belongs to no turn that has begun."""
-        match event:
-            case TurnStarted():
-                self._turn, self.rounds = event.turn, RoundLog()
-            case Step() if event.turn == self._turn and self.rounds is not None:
-                self.rounds.append(event)
-            case Step():
-                return None
-        return self.rounds
+        """The rounds of the latest turn with what ``event`` adds to them; None before the first. A turn begins by its
+        event, or else by its first round."""
+        if isinstance(event, TurnStarted) or (isinstance(event, Step) and event.turn != self._turn):
+            self._turn, self._rounds = event.turn, RoundLog()
+        if isinstance(event, Step) and self._rounds is not None:
+            self._rounds.append(event)
+        return self._rounds

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from ..attachments.attachment import fenced, tokens_of
 from ..failures import Failure
@@ -20,10 +18,8 @@ from .turn import StoredTurn
 
 PREVIEW = 200
 """Characters of a question that a list keeps."""
-_SKIPPED = (
-    b'"', b"[", b'{"type":"rounds"', b'{"type":"finished"', b'{"type":"file"', b'{"type":"ran"', b'{"type": "text"',
-    b'{"type": "rounds"', b'{"type": "finished"', b'{"type": "file"', b'{"type": "ran"',
-)  # fmt: skip
+_SKIPPED = (b'"', b"[", *(b'{"event":"%s"' % name for name in (b"TurnStarted", b"PrefillDone", b"TurnFinished")),
+            *(b'{"type":"%s"' % name for name in (b"file", b"ran", b"speed_up")))  # fmt: skip
 """What most lines begin with, and what a list has no use for: not worth decoding."""
 
 
@@ -206,7 +202,7 @@ def _run_markdown(run: RunResult) -> str:
 def _ending(turn: StoredTurn) -> str:
     """Why the answer is not whole, if it isn't."""
     if turn.error:
-        return f"\n*{in_line(turn.error)}*\n"
+        return f"\n*{in_line(turn.error.message)}*\n"
     if turn.reason == "stop":
         return ""
     return f"\n*({'stopped' if turn.reason == 'stopped' else 'cut short'})*\n"
@@ -215,21 +211,15 @@ def _ending(turn: StoredTurn) -> str:
 def _summarise(path: Path) -> SessionSummary:
     """What a list says of a conversation, without lines that can't be read. ``OSError`` when unreadable, ``ValueError``
     when it is no conversation."""
-    changed = path.stat().st_mtime
-    lines = _summary_lines(path)
-    created = check_head(path, next(lines, {}))
-    reading = SessionReader()
-    for line in lines:
-        with suppress(KeyError, TypeError, ValueError):
-            reading.take(line)
-    asked = dict.fromkeys((turn.parent, turn.question) for turn in reading.tree)  # versions of an answer have one
-    questions = tuple(" ".join(text[:PREVIEW].split()) for _, text in asked)
-    return SessionSummary(path, created, changed, reading.title, questions, reading.model["target"])
-
-
-def _summary_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """Yields those lines of a file that a list has a use for, decoded. ``OSError`` where it can't be read."""
+    changed, reading = path.stat().st_mtime, SessionReader()
     with open(path, "rb") as file:
+        head = check_head(path, file.readline())
         for raw in file:
             if raw.endswith(b"\n") and not raw.startswith(_SKIPPED):
-                yield from (line for line in records_in(raw)[0] if isinstance(line, dict))
+                for line in records_in(raw)[0]:
+                    with suppress(KeyError, TypeError, ValueError):
+                        reading.take(line)
+    asked = dict.fromkeys((turn.parent, turn.question) for turn in reading.tree)  # versions of an answer have one
+    questions = tuple(" ".join(text[:PREVIEW].split()) for _, text in asked)
+    target = reading.ready.target if reading.ready else None
+    return SessionSummary(path, head["created"], changed, reading.title, questions, target)

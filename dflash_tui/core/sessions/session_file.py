@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -12,17 +13,19 @@ from typing import Any
 
 from ..platforms import BINARY, close, last_byte, lock
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """The version of conversations' files: the one that is written and read."""
-Line = dict[str, Any] | list[str] | str
-"""An object with a ``type``; or what a round of the latest turn says: its answer, or answer and thought."""
+Line = dict[str, Any] | list[Any] | str
+"""An object with a ``type`` or, where it is an event, its name; or rounds: see FORMAT.md."""
+OLD_TRACE = b"dflash-trace "
+"""What recordings began with when they had a format of their own."""
 
 
 PIECE_BYTES = 1 << 20
 MOST_RECORDS = 64
 """Places in one line at which a record is looked for: a line made for it would take a minute otherwise."""
-_BEGINNING = '{"type":"'
-"""What each object of a file begins with."""
+_BEGINNING = re.compile(r'\{"(?:type|event)":"|\[\d+,\d+,\d+,\[')
+"""What records of a file begin with."""
 _DECODER = json.JSONDecoder()
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -32,9 +35,14 @@ def encode(lines: Iterable[Line]) -> bytes:
 
 
 def open_private(path: Path) -> int:
-    """A new file. Raises ``OSError``."""
+    """A new file that is the user's alone, and its folder. Raises ``OSError``."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | BINARY, 0o600)
+    return open_new(path, 0o600)
+
+
+def open_new(path: Path, mode: int = 0o666) -> int:
+    """A new file. Raises ``OSError``."""
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | BINARY, mode)
     lock(descriptor, path)
     return descriptor
 
@@ -55,8 +63,8 @@ def open_whole(path: Path) -> int:
     return descriptor
 
 
-def append(descriptor: int, data: bytes | bytearray) -> None:
-    """Write all of ``data`` at the end of a file, or nothing. Raises ``OSError``."""
+def append(descriptor: int, data: bytes | bytearray) -> int:
+    """Write all of ``data`` at the end of a file, or nothing; returns where it begins. Raises ``OSError``."""
     begin = os.lseek(descriptor, 0, os.SEEK_END)
     written = 0
     try:
@@ -71,6 +79,26 @@ def append(descriptor: int, data: bytes | bytearray) -> None:
                 if os.lseek(descriptor, 0, os.SEEK_END) == begin + written:  # nobody else has written behind it
                     os.ftruncate(descriptor, begin)
         raise
+    return begin
+
+
+def rewrite_end(path: Path, descriptor: int, start: int, data: bytes) -> None:
+    """Put ``data``, which says the same in fewer bytes, in the place of what a file holds from ``start`` on. It is at
+    the file's end before anything is overwritten: whenever this ends, the file says everything at least once. Raises
+    ``OSError``."""
+    if start + len(data) > os.lseek(descriptor, 0, os.SEEK_END):
+        return
+    end = append(descriptor, data) + len(data)
+    again = os.open(path, os.O_WRONLY | BINARY)
+    try:
+        if not os.path.samestat(os.fstat(again), os.fstat(descriptor)):
+            return
+        os.lseek(again, start, os.SEEK_SET)
+        whole = os.write(again, data) == len(data)
+        if whole and os.lseek(again, 0, os.SEEK_END) == end:  # otherwise another window has written behind it
+            os.ftruncate(again, start + len(data))
+    finally:
+        os.close(again)
 
 
 def kept(path: Path, descriptor: int) -> int:
@@ -117,21 +145,20 @@ def read_lines(path: Path) -> tuple[dict[str, Any], list[Line], int]:
     """The head of a conversation, its other lines without a last one cut short, and how many could not be read.
     ``OSError`` when unreadable, ``ValueError`` when it is no conversation or another version's."""
     lines: list[Line] = []
-    damaged = 0
-    for raw in path.read_bytes().split(b"\n")[:-1]:
+    damaged, (first, *others) = 0, path.read_bytes().split(b"\n")
+    head = check_head(path, first if others else b"")
+    for raw in others[:-1]:
         found, whole = records_in(raw)
-        if not found and not lines:
-            break
         damaged += not whole
         lines += found
-    head = lines.pop(0) if lines else {}
-    check_head(path, head)
-    assert isinstance(head, dict)
     return head, lines, damaged
 
 
-def check_head(path: Path, head: Line) -> str:
-    """When a conversation with this first line was created. ``ValueError`` when it is none, or another version's."""
+def check_head(path: Path, first: bytes) -> dict[str, Any]:
+    """A conversation's head, by its first line. ``ValueError`` when it is none, or another version's."""
+    if first.startswith(OLD_TRACE):
+        raise ValueError(f"{path} was recorded by an older dflash-chat.")
+    head = next(iter(records_in(first)[0]), None)
     if not isinstance(head, dict) or head.get("type") != "session" or not isinstance(head.get("created"), str):
         raise ValueError(f"{path} is not a conversation of dflash-chat.")
     version = head.get("version", 0)
@@ -140,7 +167,7 @@ def check_head(path: Path, head: Line) -> str:
         raise ValueError(
             f"{path} was written by {age} dflash-chat (format {version}; this one reads {FORMAT_VERSION})."
         )
-    return str(head["created"])
+    return head
 
 
 def records_in(raw: bytes) -> tuple[list[Line], bool]:
@@ -164,9 +191,12 @@ def records_in(raw: bytes) -> tuple[list[Line], bool]:
             place = end
         else:
             whole = False
-            place = text.find(_BEGINNING, place + 1)
+            begins = _BEGINNING.search(text, place + 1)
+            place = begins.start() if begins else -1
     return found, whole and place == len(text)
 
 
 def _is_record(line: Any) -> bool:
-    return isinstance(line, str | list) or (isinstance(line, dict) and isinstance(line.get("type"), str))
+    return isinstance(line, str | list) or (
+        isinstance(line, dict) and isinstance(line.get("type", line.get("event")), str)
+    )

@@ -4,22 +4,25 @@ turn that isn't there, or that comes later, follows the one before it: there is 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
 from math import inf
-from typing import Any, get_args
+from typing import Any
 
-from engine.events import FinishReason, TurnStarted
+from engine.events import EngineError, EngineReady, PrefillDone, TurnFinished, TurnStarted
 
 from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT, Tree
 from ..figures.speed_up import SpeedUp
 from ..files.running import RunResult
+from ..records.numbers import RecordError
+from .checked_events import RecordedEvent, checked_event
+from .lines import block_in
 from .session_file import Line
-from .session_lines import block_in, step_text
 from .turn import StoredTurn
 
-_OF_TURNS = ("started", "prefilled", "text", "rounds", "finished", "speed_up", "error", "ran")
-MODEL = ("target", "drafter", "server", "dialect", "times")
-"""What a ``model`` line tells."""
+MAX_TEXT, MAX_ROUNDS = 64 * 2**20, 2**20
+"""Characters of all answers and their rounds together: far more than any conversation has."""
 
 
 class SessionReader:
@@ -28,31 +31,29 @@ class SessionReader:
     def __init__(self) -> None:
         self.tree: Tree[StoredTurn] = Tree()
         self.title: str | None = None
-        self.model: dict[str, Any] = {"target": None, "drafter": None}
+        self.ready: EngineReady | None = None
+        """The latest model that took part."""
         self.last_turn = 0
         self.damaged = 0
         self._numbers: dict[int, int] = {}
         """The number of each turn here by its number in the file: the same, unless that came twice."""
-        self._withdrawn: dict[int, StoredTurn] = {}
         self._contents: dict[str, str] = {}
         """The contents of attached files, by digest."""
-        self._latest: object = None
-        """The turn, as the file numbers it, that was asked or begun last: what has no turn is of this one."""
-        self._settings: object = None
+        self._settings: dict[str, Any] = {}
         """The settings of the latest turn that told them, which hold for turns that tell none."""
+        self._early: list[tuple[int, int, list[Any] | str]] = []
+        """Rounds whose predecessors have not come yet, each with its turn and its place in that."""
+        self._text_left, self._rounds_left = MAX_TEXT, MAX_ROUNDS
 
     def take(self, line: Line) -> None:
         """The next line. Raises ``KeyError``, ``TypeError`` or ``ValueError`` for one that tells nothing."""
         if not isinstance(line, dict):
-            answer, thought = (line, "") if isinstance(line, str) else line
-            self._continue({"type": "text", "turn": self._latest, "answer": answer, "thought": thought})
+            self._rounds(line)
+            return
+        if "event" in line:
+            self._event(line)
             return
         match line["type"]:
-            case "model":
-                known: dict[str, Any] = {key: line[key] for key in MODEL if key in line}
-                if not all(isinstance(value, str | None) for value in known.values()):
-                    raise TypeError("a model's name is text")
-                self.model |= known
             case "title":
                 self.title = _text(line, "title") or None
             case "user":
@@ -61,14 +62,39 @@ class SessionReader:
                 self.tree.go(self._place(line["turn"]))
             case "taken_back":
                 self._take_back(self._place(line["turn"]))
-            case "put_back":
-                self._put_back(self._place(line["turn"]))
             case "branch":
                 self.tree[self._place(line["turn"])].name = _text(line, "name")
             case "file":
                 self._contents[_text(line, "digest")] = _text(line, "text")
-            case kind if kind in _OF_TURNS and line.get("turn") is not None:
-                self._continue(line)
+            case "speed_up":
+                times = float(line["times"])
+                if not 0 < times < inf:
+                    raise ValueError("that is no number of times")
+                self.tree[self._place(line["turn"])].speed_up = SpeedUp(times, line["about"] is True)
+            case "ran":
+                self.tree[self._place(line["turn"])].runs.append(RunResult.from_line(line))
+
+    def end(self) -> None:
+        """Nothing more comes: rounds before which others are missing stand behind those that are there."""
+        early, self._early = sorted(self._early, key=lambda each: each[:2]), []
+        for number, first, line in early:
+            turn = self.tree[number]
+            self.damaged += first > turn.num_rounds
+            with suppress(RecordError):
+                turn.take(*block_in(line))
+
+    def _rounds(self, line: list[Any] | str) -> None:
+        data, block = block_in(line)
+        turn = self.tree[self._place(block.turn)]
+        if block.first > turn.num_rounds:
+            self._early.append((turn.number, block.first, line))
+            return
+        before = len(turn.answer) + len(turn.thought)
+        turn.take(data, block)
+        self._rounds_left -= len(block)
+        self._text_left -= len(turn.answer) + len(turn.thought) - before
+        if min(self._rounds_left, self._text_left) < 0:
+            raise OverflowError("This conversation is longer than this program reads.")
 
     def _place(self, turn: object) -> int:
         """The number of a turn that the file names."""
@@ -102,7 +128,6 @@ class SessionReader:
         self.last_turn = number
         if isinstance(told, int):
             self._numbers[told] = number
-        self._latest = told
 
     def _beside(self, line: Mapping[str, Any]) -> QuestionContext:
         """What goes with a question, by its line, without what can't be read."""
@@ -112,30 +137,38 @@ class SessionReader:
             self.damaged += 1
             return NOTHING
 
-    def _continue(self, line: dict[str, Any]) -> None:
-        number = self._place(line["turn"])
-        if number in self._withdrawn:
-            return
-        turn = self.tree[number]
-        if begins := line["type"] == "started":
-            self._latest = line["turn"]
-        _continue_turn(turn, {"settings": self._settings, **line})
-        if begins:
-            self._settings = line.get("settings", self._settings)
-            turn.target, turn.drafter = self.model["target"], self.model["drafter"]
-
     def _take_back(self, number: int) -> None:
-        if number in self.tree and not self.tree[number].begun and not self.tree.children(number):
-            self._withdrawn[number] = self.tree[number]
+        if not self.tree[number].begun and not self.tree.children(number):
             self.tree.withdraw(number)
-        elif any(turn.number == number for turn in self.tree.path):
-            self.tree.go(self.tree[number].parent)
 
-    def _put_back(self, number: int) -> None:
-        if number in self._withdrawn:
-            self.tree.add(self._withdrawn.pop(number))
-        else:
-            self.tree.go(number)
+    def _event(self, line: dict[str, Any]) -> None:
+        """What the engine said."""
+        if line["event"] == "EngineReady":
+            self.ready = _checked(line)
+            return
+        turn = self.tree[self._place(line["turn"])]
+        known = {"settings": self._settings, "text": "", "thought": "", "statistics": {"acceptance_histogram": ()}}
+        match replace(_checked({**known, **line}), turn=turn.number):
+            case TurnStarted() as event:
+                self._settings = event.settings
+                turn.started = replace(event, question=turn.beside.prompt(turn.question))
+                turn.by = self.ready
+            case PrefillDone() as event:
+                turn.prefill_ms = event.milliseconds
+            case EngineError() as event:
+                turn.error = event
+            case TurnFinished() as event:
+                turn.reason = event.reason
+                turn.answer, turn.thought = line.get("text", turn.answer), line.get("thought", turn.thought)
+                turn.totals = event.statistics if "statistics" in line else None
+
+
+def _checked(line: dict[str, Any]) -> Any:
+    """The event in a line. Raises ``ValueError`` for what is none."""
+    event: RecordedEvent | None = checked_event(line)
+    if event is None:
+        raise ValueError("that is no event")
+    return event
 
 
 def _text(line: Mapping[str, Any], key: str) -> str:
@@ -143,32 +176,3 @@ def _text(line: Mapping[str, Any], key: str) -> str:
     if not isinstance(text := line[key], str):
         raise TypeError(f"{key} is text")
     return text
-
-
-def _continue_turn(turn: StoredTurn, line: dict[str, Any]) -> None:
-    match line["type"]:
-        case "started":
-            counts, settings = (line["prompt_tokens"], line["reused_tokens"]), line["settings"]
-            if not all(isinstance(count, int) for count in counts) or not isinstance(settings, dict):
-                raise TypeError("a turn begins with numbers and settings")
-            turn.started = TurnStarted(turn.number, *counts, settings, turn.question)
-        case "prefilled":
-            turn.prefill_ms = float(line["ms"])
-        case "text":
-            _text(line, "answer"), _text({"thought": "", **line}, "thought")
-            turn.rounds.append(step_text(line))
-        case "rounds":
-            turn.blocks.append(block_in(line))
-        case "finished":
-            if line["reason"] not in get_args(FinishReason) or not isinstance(line["statistics"], list):
-                raise ValueError("that is no way to end")
-            turn.reason, turn.statistics = line["reason"], line["statistics"]
-        case "speed_up":
-            times = float(line["times"])
-            if not 0 < times < inf:
-                raise ValueError("that is no number of times")
-            turn.speed_up = SpeedUp(times, line["about"] is True)
-        case "ran":
-            turn.runs.append(RunResult.from_line(line))
-        case "error":
-            turn.error, turn.hint = _text(line, "message"), _text(line, "hint")

@@ -1,24 +1,19 @@
-"""Conversations on disk, a JSON line per thing said, which reaches the operating system before the call returns:
-SIGKILL loses at most the round in flight of the text, and of what else is known of rounds the latest ones, at most
-``FLUSH_SECONDS``. Nothing raises into the engine thread: what a full disk doesn't take waits in memory for the next
-line. A file holds
-``session`` (version, creation time), then ``model``, ``user`` (with a system prompt), ``started``, ``prefilled``,
-``rounds`` (a block of them), ``finished`` and ``error`` lines, among them what each round said of the
-latest turn (a text, or a list of answer and thought, without an object around it), between them
-``file`` (a content that questions refer to), ``ran`` (a block of that answer), ``speed_up`` (how many times as fast as
-its target alone it was), ``title``, ``here``, ``branch``,
-``taken_back`` and ``resumed``; other types are skipped.
+"""Conversations on disk, a JSON line per thing said or decoded, which reaches the operating system before the call
+returns: SIGKILL loses at most the round in flight. Nothing raises into the engine thread: what a full disk doesn't take
+waits in memory for the next line. The file is the recording that ``replay`` plays; ``--trace`` writes one more.
+FORMAT.md describes it.
 
 The file is a tree (:mod:`..conversation.tree`) told in order. A question follows the turn at which the conversation
 stands: the one before it in the file, or the one that the latest ``here`` line names, unless its ``parent`` says
-otherwise (0 is the beginning). ``branch`` names a turn; ``taken_back`` is a question that was never asked. What earlier
-versions took back and put back, with ``taken_back`` and ``put_back``, are versions now."""
+otherwise (0 is the beginning). ``branch`` names a turn; ``taken_back`` is a question that was never asked."""
 
 from __future__ import annotations
 
 import os
+import platform
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -26,26 +21,36 @@ from typing import Any
 from uuid import uuid4
 
 from engine.commands import Message
-from engine.events import Clock, Event, Step
+from engine.events import EngineReady, Event, Step, TurnStarted
 
-from ..attachments.attachment import Attachment, content_line
+from ..attachments.attachment import Attachment, content_line, without_files
 from ..conversation.question_context import NOTHING, QuestionContext, messages_of
 from ..conversation.tree import Tree
 from ..figures.speed_up import SpeedUp
 from ..files.places import sessions_directory
 from ..files.running import RunResult
 from ..platforms import close
-from ..records.batches import Batches
-from ..records.blocks import ROUNDS
 from ..records.round_log import Recorder, RoundLog
-from .session_file import FORMAT_VERSION, append, append_line, encode, kept, open_private, open_whole, read_lines
-from .session_lines import Shortening, line_for, rounds_line
+from ..version import NOT_INSTALLED, PROGRAM, installed_version
+from .checked_events import RecordedEvent, one_line
+from .lines import Shortening, block_line, round_line
+from .session_file import (
+    FORMAT_VERSION,
+    Line,
+    append,
+    append_line,
+    encode,
+    kept,
+    open_new,
+    open_private,
+    open_whole,
+    read_lines,
+    rewrite_end,
+)
 from .session_reader import SessionReader
 from .turn import StoredTurn
 
 SUFFIX = ".jsonl"
-FLUSH_SECONDS = 5.0
-"""Seconds after which the rounds of a slow answer are written although they fill no block yet."""
 
 
 class SessionLog:
@@ -60,23 +65,35 @@ class SessionLog:
         self._lock = threading.Lock()
         self._recorder = Recorder()
         """Records the rounds, where nobody else keeps them."""
-        self._rounds: RoundLog | None = None
-        """The rounds of the turn that is being written."""
-        self._num_blocks = 0
-        """How many blocks of these rounds the file has."""
-        self._batches = Batches("session", FLUSH_SECONDS, self._write_batch)
+        self._flight: tuple[int, RoundLog, int] | None = None
+        """Where in the file lines of single rounds begin, which blocks will replace when their turn has ended: the
+        place, the turn's rounds, and the number of the first of them. None where there are none, or a disk was full."""
+        self._between = bytearray()
+        """The lines behind that place that are of no rounds."""
         self._descriptor: int | None = None
         self._closed = False
         self._contents: set[str] = set()
         """Digests of the files whose content was written."""
         self._shortening = Shortening()
-        self._waiting: list[dict[str, Any]] = [{"type": "session", "version": FORMAT_VERSION, "created": _now()}]
+        self._asked: int | None = None
+        """The number of the latest question."""
+        self._waiting: list[Line] = [{"type": "session", "version": FORMAT_VERSION, "created": _now()}]
 
     @classmethod
     def create(cls, directory: Path | None = None) -> SessionLog:
         """A new log in ``directory`` (default: :func:`sessions_directory`); the file comes with the first question."""
         stamp = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
         return cls((directory or sessions_directory()) / f"{stamp}-{uuid4().hex[:6]}{SUFFIX}")
+
+    @classmethod
+    def record_into(cls, path: Path) -> SessionLog:
+        """A log in a file that somebody named, which says what computed as well. Raises ``OSError``; an existing file
+        is never overwritten."""
+        log = cls(path)
+        log._descriptor = open_new(path)
+        head = {**log._waiting.pop(), **_versions()}  # type: ignore[dict-item]
+        log._write([head])
+        return log
 
     @classmethod
     def resume(cls, path: Path) -> SessionLog:
@@ -120,6 +137,7 @@ class SessionLog:
         line = {"type": "user", "turn": turn, "text": text, "time": _now()} | ({"system": system} if system else {})
         line |= ({} if parent is None else {"parent": parent}) | ({"once": True} if once else {}) | beside.to_line()
         with self._lock:
+            self._asked = turn
             new = {file.digest: file for file in beside.files if file.digest not in self._contents}
             self._contents.update(new)
             head, self._waiting = self._waiting, []
@@ -165,64 +183,53 @@ class SessionLog:
                 self._write([line])
 
     def record(self, event: Event, rounds: RoundLog | None = None) -> None:
-        """Write what an event adds to the conversation; most add nothing. ``rounds``: the turn's so far, where the
-        caller keeps them. Blocks are made on another thread while an answer goes on, and are there at its end."""
-        if self._closed:
+        """Write what an event adds to the conversation; progress and notices add nothing. ``rounds``: the turn's so
+        far, where the caller keeps them. A turn that nobody asked here, as in a run that is recorded, gets its
+        question."""
+        if self._closed or not isinstance(event, Step | RecordedEvent):
             return
         rounds = self._recorder.take(event) if rounds is None else rounds
-        line = line_for(event, in_turn=rounds is not None)
-        if line is None:
+        turn = getattr(event, "turn", None)
+        if turn is None and not isinstance(event, EngineReady):
             return
-        if not isinstance(event, Step):
-            self._write_rest()
-        if rounds is not None and isinstance(event, Step):
-            self._follow(rounds)
+        if turn not in (None, self._asked):
+            question, files = without_files(event.question if isinstance(event, TurnStarted) else "")
+            self.user(turn, question, beside=QuestionContext(files))
         with self._lock:
+            if isinstance(event, Step):
+                assert rounds is not None, "a recorder has the rounds of every step"
+                self._shortening.add(event)
+                self._write_round(rounds, event)
+                return
+            self._land()
+            line = self._shortening.line(event)
             if self._waiting:
                 self._waiting.append(line)
             else:
                 self._write([line])
-        if isinstance(event, Step) and rounds is not None:
-            self._batches.put(rounds, due=rounds.waiting == ROUNDS)
 
-    def _follow(self, rounds: RoundLog) -> None:
-        """Make ``rounds`` the log whose blocks are written from now on."""
-        if rounds is not self._rounds:
-            with self._lock:
-                self._rounds, self._num_blocks = rounds, 0
+    def _write_round(self, rounds: RoundLog, step: Step) -> None:
+        first = len(rounds) - 1
+        start = self._write([round_line(first, step)], rounds=True)
+        if self._flight is None and start is not None:
+            self._flight, self._between = (start, rounds, first), bytearray()
 
-    def _write_rest(self) -> None:
-        """Write all rounds of the turn, also those that fill no block: it has ended, or something else comes next."""
-        if self._rounds is not None:
-            self._rounds.seal(rest=True)
-            with self._lock:
-                self._write_blocks()
-
-    def _write_batch(self, logs: Sequence[RoundLog]) -> None:
-        """Write the blocks that the latest of ``logs`` has by now. There is an entry for each round that came; where
-        these are few, much time has passed, and rounds that fill no block are written too."""
-        log = logs[-1]
-        log.seal(rest=len(logs) < ROUNDS)
-        with self._lock:
-            if log is self._rounds:
-                self._write_blocks()
-        if log.waiting:
-            self._batches.put(log)
-
-    def _write_blocks(self) -> None:
-        """Writes the blocks of rounds that the file lacks, where there is a file."""
-        if self._rounds is None or self._waiting:
+    def _land(self) -> None:
+        """Put blocks in the place of the lines of rounds: what comes next is no round."""
+        if self._flight is None or self._descriptor is None:
             return
-        blocks = self._rounds.blocks[self._num_blocks :]
-        self._num_blocks += len(blocks)
-        if blocks:
-            self._write(rounds_line(self._rounds[0].turn, block) for block in blocks)
+        (start, rounds, first), self._flight = self._flight, None
+        rounds.seal(rest=True)
+        data = encode(map(block_line, rounds.blocks_from(first))) + bytes(self._between)
+        with suppress(OSError):  # then the rounds stay as they are
+            self._descriptor = kept(self.path, self._descriptor)
+            rewrite_end(self.path, self._descriptor, start, data)
 
     def close(self, *, remove: bool = False) -> None:
         """Release the file; later calls write nothing. ``remove`` deletes it first, and may raise ``OSError``."""
-        self._write_rest()
-        self._batches.close()
         with self._lock:
+            if not remove:
+                self._land()
             if self._unwritten and not remove:
                 self._write(())
             self._closed = True
@@ -230,20 +237,27 @@ class SessionLog:
                 descriptor, self._descriptor = self._descriptor, None
                 close(descriptor, self.path, remove=remove)
 
-    def _write(self, lines: Iterable[dict[str, Any]]) -> None:
-        """Write lines, behind those that could not be written before: a disk that was full may have room again."""
+    def _write(self, lines: Iterable[Line], *, rounds: bool = False) -> int | None:
+        """Write lines, behind those that could not be written before: a disk that was full may have room again. Returns
+        where in the file they begin; None where they could not be written, or others with them. ``rounds``: blocks will
+        replace them."""
         if self._closed:
-            return
-        self._unwritten += encode(map(self._shortening.shortened, lines))
+            return None
+        before, data = len(self._unwritten), encode(lines)
+        self._unwritten += data
         try:
             if self._descriptor is None:
                 self._descriptor = open_private(self.path)
             self._descriptor = kept(self.path, self._descriptor)
-            append(self._descriptor, self._unwritten)
+            start = append(self._descriptor, self._unwritten)
         except OSError as error:
+            self._flight = None
             self.failure = f"This conversation is not being saved to {self.path}: {error.strerror or error}."
-        else:
-            self._unwritten, self.failure = bytearray(), None
+            return None
+        self._unwritten, self.failure = bytearray(), None
+        if not rounds:
+            self._between += data
+        return None if before else start
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,22 +267,27 @@ class Conversation:
     path: Path
     created: str
     """ISO 8601, local time with its offset."""
-    target: str | None
-    """The latest model that took part."""
-    drafter: str | None
     tree: Tree[StoredTurn]
     """Everything that was asked, and where the conversation stands."""
     title: str | None = None
     last_turn: int = 0
     """The highest turn number that was ever used, also by a question that was never asked."""
-    server: str = ""
-    """The address of the latest model's server, if it had one, and what answered there."""
-    dialect: str = ""
-    times: Clock = "engine"
+    ready: EngineReady | None = None
+    """The latest model that took part."""
     damaged: int = 0
     """Lines of its file that could not be read, or that told of turns which aren't there."""
+    program: str = ""
+    """The program that recorded it, with its version, where the file says that."""
     passed_over: tuple[str, ...] = ()
     """Why conversations in which something was said later could not be gone on with, a sentence each."""
+
+    @property
+    def target(self) -> str | None:
+        return self.ready.target if self.ready else None
+
+    @property
+    def drafter(self) -> str | None:
+        return self.ready.drafter if self.ready else None
 
     @property
     def id(self) -> str:
@@ -313,6 +332,9 @@ def load_session(path: Path) -> Conversation:
             reading.take(line)
         except (KeyError, TypeError, ValueError):
             reading.damaged += 1
+        except OverflowError as error:
+            raise ValueError(str(error)) from None
+    reading.end()
     return Conversation(
         path,
         head["created"],
@@ -320,7 +342,8 @@ def load_session(path: Path) -> Conversation:
         title=reading.title,
         last_turn=reading.last_turn,
         damaged=damaged + reading.damaged,
-        **reading.model,
+        ready=reading.ready,
+        program=one_line(str(head.get("program", ""))),
     )
 
 
@@ -331,3 +354,12 @@ def append_title(path: Path, title: str) -> None:
 
 def _now() -> str:
     return datetime.now().astimezone().isoformat(timespec="milliseconds")
+
+
+def _versions() -> dict[str, str]:
+    """The versions of this program and of what computes, as a recording's head has them."""
+    found = {name: known for name in (PROGRAM, "torch", "triton", "transformers")
+             if (known := installed_version(name)) != NOT_INSTALLED}  # fmt: skip
+    own = found.pop(PROGRAM, "")
+    others = ", ".join([f"Python {platform.python_version()}", *(f"{name} {known}" for name, known in found.items())])
+    return {"program": f"{PROGRAM} {own}".strip(), "versions": others}

@@ -11,6 +11,8 @@ DIALECTS: tuple[type[Dialect], ...] = (Chat, Text, Responses, Messages, OllamaCh
 
 def dialect_at(path: str) -> type[Dialect]:
     """The dialect in which an error at this address is told."""
+    if path.startswith(f"{Messages.path}/"):
+        return Messages
     return next((each for each in DIALECTS if each.path == path), OllamaChat if path.startswith("/api/") else Chat)
 
 

@@ -128,19 +128,21 @@ def _now() -> str:
     return datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
 
-def listed(ready: EngineReady, since: int, running: bool = False) -> Json:
-    """What ``/api/tags`` says, and ``/api/ps``: the one model."""
+def listed(ready: EngineReady, since: int, size: int, running: bool) -> Json:
+    """What ``/api/tags`` says, and ``/api/ps``: the one model. ``size``: bytes of its weights, in files. How many it
+    takes on a GPU isn't told where they are packed while they load."""
     when = datetime.fromtimestamp(since, UTC).isoformat().replace("+00:00", "Z")
     model = {
         "name": ready.target,
         "model": ready.target,
         "modified_at": when,
-        "size": 0,
+        "size": size,
         "digest": sha256(f"{ready.target} {ready.target_hash}".encode()).hexdigest(),
         "details": _details(ready),
     }
     if running:
-        model |= {"expires_at": "9999-12-31T00:00:00Z", "size_vram": 0, "context_length": ready.max_context}
+        model |= {"expires_at": "9999-12-31T00:00:00Z", "context_length": ready.max_context}
+        model |= {"size_vram": 0} if ready.device == "cpu" else {}
     return {"models": [model]}
 
 

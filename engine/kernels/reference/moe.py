@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from ...layer_config import CLAMP, SHARPNESS, Activation
 from ..prefill.experts import combine
+from ..prefill.products import product
 from ..toolchain.jit import HAS_TRITON
 from ..weights.weight import Weight
 
@@ -47,9 +48,9 @@ def experts(
     row = by_expert // top_k
     # Where each expert's rows end. A count by torch.bincount would make the GPU wait for the host.
     ends = torch.searchsorted(chosen, torch.arange(gate_up.shape[0], device=x.device), right=True).to(torch.int32)
-    both = gate_up.grouped(x[row], ends)
+    both = product(x[row], gate_up, ends)
     act = gated(both if biases is None else both + biases[0][chosen], activation)
-    out = down.grouped(act, ends)
+    out = product(act, down, ends)
     if biases is not None:
         out = out + biases[1][chosen]
     if combines_on(x.device):

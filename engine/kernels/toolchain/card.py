@@ -84,7 +84,7 @@ def card_of(device: torch.device) -> Card:
     ``stand_in`` said otherwise."""
     if device.type != "cuda":
         return _stand_in
-    return _found(_current() if device.index is None else device.index) or _stand_in
+    return found_card(_current() if device.index is None else device.index) or _stand_in
 
 
 def _current() -> int:
@@ -94,7 +94,7 @@ def _current() -> int:
 
 
 @lru_cache
-def _found(index: int) -> Card | None:
+def found_card(index: int) -> Card | None:
     """The card of a GPU, None where there is none. It is kept: a prompt's launches ask seven times a layer, and PyTorch
     takes 10 us to answer."""
     import torch

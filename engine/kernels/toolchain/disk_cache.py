@@ -8,6 +8,8 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any
 
+from ...threads import NativeThread
+
 log = logging.getLogger(__name__)
 
 
@@ -49,6 +51,6 @@ def read_compiler_beside() -> Thread:
 
             triton_key()
 
-    thread = Thread(target=read, name="triton", daemon=True)
+    thread = NativeThread(read, "triton")
     thread.start()
     return thread

@@ -80,7 +80,7 @@ class _Missing:
         raise TritonMissing(f"The kernel {self._name} needs Triton, which comes with CUDA builds of PyTorch on Linux.")
 
 
-UNSPECIALISED = ["max_rows", "num_queries", "num_keys"]
+UNSPECIALISED = ["max_rows", "num_queries", "num_keys", "draft_slot"]
 
 
 if HAS_TRITON and not INTERPRETED:

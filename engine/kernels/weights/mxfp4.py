@@ -15,7 +15,6 @@ from torch import Tensor
 from ..decode.tiling.tiles import SHARED_WITH_PACKED, FormatTiles, TargetTiles, Tiles
 from ..toolchain.jit import SIMULATED, jit, tl
 from .panels import DEPTH, PackedWeight, Rows, from_panels, scales_from_panels, scales_to_panels, to_panels
-from .weight import Weight
 
 MXFP4 = 3
 GROUP = 32
@@ -108,16 +107,9 @@ class Mxfp4Weight(PackedWeight):
         assert self.scales is not None
         return self.floats(self.codes(), scales_from_panels(self.scales))
 
-    def linear(self, x: Tensor) -> Tensor:
-        if self.unpacks_inside(x):
-            return Weight.linear(self, x)
-        return torch.nn.functional.linear(x, self.restored().to(x.dtype))
-
     def grouped(self, x: Tensor, ends: Tensor) -> Tensor:
-        """As ``Weight.grouped``. Where no kernel unpacks the weight, experts that have rows are unpacked one after the
-        other: all at once would be many gigabytes."""
-        if self.unpacks_inside(x):
-            return Weight.grouped(self, x, ends)
+        """As ``Weight.grouped``. Experts that have rows are unpacked one after the other: all at once would be many
+        gigabytes."""
         out = x.new_empty(len(x), self.shape[1])
         if x.is_meta:
             return out

@@ -75,20 +75,13 @@ class Weight(ABC):
         return cls(values, torch.cat(scales, axis) if scales else None)
 
     def linear(self, x: Tensor) -> Tensor:
-        """Products [n, rows] of any number of rows x [n, depth], in x's dtype."""
-        if self.unpacks_inside(x):
-            from ..prefill.products import multiply_many  # imported here, since it knows how each kind is unpacked
-
-            return multiply_many(x, self)
+        """Products [n, rows] of any number of rows x [n, depth], in x's dtype: the definition, and how a CPU computes
+        them. ``prefill/products.product`` is the same by the fastest way."""
         return F.linear(x, self.restored().to(x.dtype))
 
     def grouped(self, x: Tensor, ends: Tensor) -> Tensor:
         """Products [n, rows] of x [n, depth] sorted by expert. ``ends`` int32 [experts]: the row at which each expert's
-        rows end."""
-        if self.unpacks_inside(x):
-            from ..prefill.products import multiply_many
-
-            return multiply_many(x, self, ends)
+        rows end. The definition, like ``linear``."""
         return F.grouped_mm(x, self.restored().to(x.dtype).mT, offs=ends)
 
     def unpacks_inside(self, x: Tensor) -> bool:

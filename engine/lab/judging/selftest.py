@@ -174,8 +174,8 @@ def self_test(
     dtype = decoder.target.dtype
     return SelfTest(
         num_tokens=len(anchors),
-        positions=tuple(_positions(anchors, decoder.drafter.config.block_size - 1)),
-        bins=tuple(_bins(anchors)),
+        positions=tuple(right_by_position(anchors, decoder.drafter.config.block_size - 1)),
+        bins=tuple(bins_of(anchors)),
         divergences=tuple(divergences),
         num_answers=len(prompts),
         tie=TIE.get(dtype, COARSE_TIE),
@@ -184,13 +184,13 @@ def self_test(
     )
 
 
-def _positions(anchors: Sequence[RecordedDraft], width: int) -> Iterator[RightByPosition]:
+def right_by_position(anchors: Sequence[RecordedDraft], width: int) -> Iterator[RightByPosition]:
     for index in range(width):
         reached = [anchor for anchor in anchors if anchor.num_right >= index and len(anchor.confidences) > index]
         yield RightByPosition(len(reached), sum(anchor.num_right > index for anchor in reached))
 
 
-def _bins(anchors: Sequence[RecordedDraft]) -> Iterator[Bin]:
+def bins_of(anchors: Sequence[RecordedDraft]) -> Iterator[Bin]:
     seen: list[list[tuple[float, bool]]] = [[] for _ in range(NUM_BINS)]
     for anchor in anchors:
         for index in range(min(anchor.num_right + 1, len(anchor.confidences))):

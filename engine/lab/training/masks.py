@@ -41,7 +41,7 @@ class MaskedAttention:
             if torch.compiler.is_compiling():
                 return cast(Attend, flex_attention)(q, k, v, block_mask=self.mask, scale=scale, enable_gqa=True)
             try:
-                return _compiled()(q, k, v, block_mask=self.mask, scale=scale, enable_gqa=True)
+                return compiled()(q, k, v, block_mask=self.mask, scale=scale, enable_gqa=True)
             except Exception as error:  # a compiler may raise anything
                 if not self.refuse(error):
                     raise
@@ -62,5 +62,5 @@ class MaskedAttention:
 
 
 @cache
-def _compiled() -> Attend:
+def compiled() -> Attend:
     return cast(Attend, torch.compile(flex_attention, dynamic=False))

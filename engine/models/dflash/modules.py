@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ...kernels.decode.block_conv import BEFORE, BEHIND, CONV_TAPS, reference_block_conv
 from ...kernels.decode.products.head import capped_logits
+from ...kernels.prefill.products import product
 from ...kernels.prefill.rope import norm_rope_split
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
 from ...kernels.shared.heads import HeadNorms
@@ -27,7 +28,8 @@ from ..layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear
 from ..merged_weights import biases_of, side_by_side
 from ..target import TargetModel
 from .config import DFlashConfig
-from .picker import ArgmaxPicker, Picker, SelectorPicker
+from .markov import STAY_FLOATS, MarkovPicker, markov_parts
+from .picker import ArgmaxPicker, CandidateSelector, Picker, SelectorPicker
 
 if TYPE_CHECKING:
     from .draft_pass import DFlashDraftPass
@@ -56,7 +58,7 @@ class DraftAttention(AttentionModule):
         if self.together is None:
             k, v = (projection(x).view(n, -1, head_dim) for projection in (self.k_proj, self.v_proj))
         else:
-            k, v = self._of_context.linear(x).view(n, -1, head_dim).chunk(2, dim=1)
+            k, v = product(x, self._of_context).view(n, -1, head_dim).chunk(2, dim=1)
         return apply_rope(self.k_norm(k), rope), v
 
     def _queries_keys_values(self, x: Tensor, rope: RopeTable) -> tuple[Tensor, Tensor, Tensor]:
@@ -71,7 +73,7 @@ class DraftAttention(AttentionModule):
         norms = HeadNorms(
             self.q_norm.weight, self.k_norm.weight, self.k_norm.eps, rounded_first=True, norm_values=False
         )
-        projected, bias = weight.linear(x), biases_of(self.k_proj, self.v_proj)
+        projected, bias = product(x, weight), biases_of(self.k_proj, self.v_proj)
         if bias is not None:
             projected = projected + bias
         norm_rope_split(projected, norms, frequencies, (cache.k, cache.v), None, end)
@@ -106,17 +108,6 @@ class BlockConv(nn.Module):
         return reference_block_conv(yielded, chosen, self.base_kernel, BEHIND)
 
 
-class CandidateSelector(nn.Module):
-    """Scores, for DFlash 2, how well one token follows another."""
-
-    def __init__(self, hidden: int, vocabulary: int, rank: int):
-        super().__init__()
-        self.predecessor_codebook, self.successor_codebook = (
-            nn.Parameter(torch.empty(vocabulary, rank)) for _ in range(2)
-        )
-        self.hidden_projection = linear(hidden, rank)
-
-
 class DraftLayer(nn.Module):
     def __init__(self, config: DFlashConfig, layer: AttentionConfig):
         super().__init__()
@@ -144,7 +135,7 @@ class DFlashDrafter(Drafter):
 
     branch_ends = ("post_attention_layernorm.weight",)
     read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
-    never_packed = ("codebook", "embed_tokens.weight")  # of which single rows are looked up
+    never_packed = ("codebook", "embed_tokens.weight", *STAY_FLOATS)  # of which single rows are looked up, or small
     config: DFlashConfig
     picker: Picker = ArgmaxPicker()
     """Picks the drafted ids from the logits."""
@@ -161,10 +152,16 @@ class DFlashDrafter(Drafter):
             assert config.vocab_size is not None
             self.candidate_selector = CandidateSelector(config.hidden_size, config.vocab_size, config.second.rank)
             self.picker = SelectorPicker(self.candidate_selector, config.block_size - 1)
+        if config.markov is not None:
+            assert config.vocab_size is not None
+            drafted = config.tables.vocabulary or config.vocab_size
+            parts = markov_parts(config.hidden_size, config.vocab_size, drafted, config.markov)
+            self.markov_head, self.confidence_head = parts
+            self.picker = MarkovPicker(*parts, config.block_size - 1)
 
     @property
     def chained(self) -> bool:
-        return self.config.second is not None
+        return self.config.second is not None or self.config.markov is not None
 
     @property
     def in_8_bits(self) -> bool:
@@ -206,7 +203,11 @@ class DFlashDrafter(Drafter):
         return self.picker.pick(self.logits(target, rows), rows, anchor, self.token_ids)
 
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
-        return self.logits(target, self.rows(target, anchor, block_size, cache)).softmax(dim=-1)
+        rows = self.rows(target, anchor, block_size, cache)
+        logits, picker = self.logits(target, rows), self.picker
+        if isinstance(picker, MarkovPicker):
+            return picker.probabilities(logits, rows, anchor, self.token_ids)
+        return logits.softmax(dim=-1)
 
     def logits(self, target: TargetModel, rows: Tensor) -> Tensor:
         """fp32 logits [n, vocabulary of its head] of normed rows [n, hidden]."""

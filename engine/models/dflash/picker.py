@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ...kernels.decode.products.head import HeadOutput, pick_rows
 from ...kernels.decode.tiling.tiles import Tiles
@@ -13,9 +13,7 @@ from ...kernels.round.choices import Choices, pick_choices
 from ...kernels.round.walk import CANDIDATES, reference_walk, walk
 from ...kernels.toolchain.jit import MAX_ROWS
 from ..drafter import Draft
-
-if TYPE_CHECKING:
-    from .modules import CandidateSelector
+from ..layers import linear
 
 
 class Picker(Protocol):
@@ -48,6 +46,17 @@ class ArgmaxPicker:
             pick_rows(out)
         else:
             pick_choices(out, choices, tiles)
+
+
+class CandidateSelector(nn.Module):
+    """Scores, for DFlash 2, how well one token follows another."""
+
+    def __init__(self, hidden: int, vocabulary: int, rank: int):
+        super().__init__()
+        self.predecessor_codebook, self.successor_codebook = (
+            nn.Parameter(torch.empty(vocabulary, rank)) for _ in range(2)
+        )
+        self.hidden_projection = linear(hidden, rank)
 
 
 class SelectorPicker:

@@ -1,5 +1,5 @@
-"""Reads DFlash and DFlash 2 drafters in the *speculators* format (RedHat's and others'): a config of another layout,
-taps that count from the embedding, rows and logits without the target's scale and cap."""
+"""Reads DFlash, DFlash 2 and DSpark drafters in the *speculators* format (RedHat's and others'): a config of another
+layout, taps that count from the embedding, rows and logits without the target's scale and cap."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ...files.json_fields import Fields
 from ...layer_config import MAX_LAYERS, MAX_VOCABULARY
 from ..family import Json, OwnTables
 from .config import OWN_DRAFTER, DFlashConfig
+from .dspark import HEAD_DEFAULTS, block_of, read_markov
 
 LAYERS_DEFAULTS = {"rms_norm_eps": 1e-6, "hidden_act": "silu", "attention_bias": False, "rope_theta": 1e4}
 """Fields of ``transformer_layer_config`` that are left out where they have these values (Qwen3Config's)."""
@@ -21,9 +22,11 @@ LEFTOVERS = ("verifier_norm.", "verifier_lm_head.")
 
 
 def read_speculators(config: Json) -> DFlashConfig:
-    """Reads the ``config.json`` of a ``dflash`` or ``dflash2``; raises ``WeightsFailure`` for a damaged one."""
+    """Reads the ``config.json`` of a ``dflash``, ``dflash2`` or ``dspark``; raises ``WeightsFailure`` for a damaged
+    one."""
     fields = Fields(config, "the drafter's config.json")
-    second = fields.text("speculators_model_type", ("dflash", "dflash2")) == "dflash2"
+    kind = fields.text("speculators_model_type", ("dflash", "dflash2", "dspark"))
+    second = kind == "dflash2"
     layers = fields.nested("transformer_layer_config")
     vocabulary = layers.integer("vocab_size", 1, MAX_VOCABULARY)
     tables = reduced(fields, vocabulary)
@@ -38,7 +41,7 @@ def read_speculators(config: Json) -> DFlashConfig:
         **(SECOND_DEFAULTS if second else {}),
         **{name: value for name, value in config.items() if name != "transformer_layer_config"},
         **config["transformer_layer_config"],
-        "block_size": block + first_drafts,  # theirs counts rows, whichever of them draft
+        "block_size": block_of(block, first_drafts),  # theirs counts rows, whichever of them draft
         "target_layer_ids": [tap - 1 for tap in taps],  # 0 is the embedding, as in hidden_states of transformers
         "input_embedding_scale": 1.0,  # trained on raw rows of the embedding, whatever the target's scale
         "final_logit_softcapping": None,  # and without the target's cap
@@ -47,8 +50,9 @@ def read_speculators(config: Json) -> DFlashConfig:
     if fields.flag("sliding_window_non_causal", second):
         flat["is_causal"] = False
     reader = DFlashConfig.second_from_json if second else DFlashConfig.from_json
+    markov = read_markov(Fields({**HEAD_DEFAULTS, **config}, fields.where)) if kind == "dspark" else None
     first: Literal[0, 1] = 0 if first_drafts else 1
-    return replace(reader(flat), tables=tables, leftovers=LEFTOVERS, first_slot=first)
+    return replace(reader(flat), tables=tables, leftovers=LEFTOVERS, first_slot=first, markov=markov)
 
 
 def reduced(fields: Fields, vocabulary: int) -> OwnTables:

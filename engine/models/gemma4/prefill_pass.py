@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ...kernels.prefill.gate import gated_product
 from ...kernels.prefill.norm import ExpertOutputs, join_attention, join_feed_forward, spread
+from ...kernels.prefill.products import product
 from ...kernels.prefill.route import route_many, router_scores
 from ...kv_cache.cache import Cache
 from ..prompt_pass import PromptPass
@@ -30,7 +31,7 @@ class Gemma4PrefillPass(PromptPass[Gemma4KernelLayer]):
         normed, eps = torch.empty_like(x), layer.head_norms.eps
         routed = torch.empty_like(x) if layer.routed else None
         join_attention(out, x, layer.attention_join, eps, normed, routed)
-        dense = layer.down.linear(gated_product(normed, layer.gate_up))
+        dense = product(gated_product(normed, layer.gate_up), layer.down)
         sparse = None if routed is None else self._run_experts(layer, x, routed, skipped)
         join_feed_forward(dense, sparse, x, layer.feed_forward_join, eps, normed, features)
         return normed
@@ -44,5 +45,5 @@ class Gemma4PrefillPass(PromptPass[Gemma4KernelLayer]):
         found = route_many(scores, len(x), router.top_k, router.per_expert_scale)
         rows = spread(x, layer.attention_join.pre_experts, router.eps, found.places)
         act = gated_product(rows, layer.routed.gate_up, found.ends)
-        out = layer.routed.down.grouped(act, found.ends)
+        out = product(act, layer.routed.down, found.ends)
         return ExpertOutputs(out, found.places, found.weights)

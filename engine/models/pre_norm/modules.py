@@ -174,22 +174,22 @@ class PreNormTarget(OneRopeTarget):
         norm = RMSNorm(config.hidden_size, config.rms_norm_eps, config.norm_style)
         super().__init__(config, layers, norm, config.tied)
         self.config = config
-        self._host_pass: PrefillPass | None = None
+        self.host_pass: PrefillPass | None = None
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> PreNormTarget:
         """Forgets what was settled for the CPU, like ``SharedInputModule``'s."""
-        self._host_pass = None
+        self.host_pass = None
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         return self
 
     def when_settled(self) -> None:
         from .host_pass import HostPass
 
-        self._host_pass = HostPass(self) if HostPass.suits(self) else None
+        self.host_pass = HostPass(self) if HostPass.suits(self) else None
 
     def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
-        if self._host_pass is not None:
-            return self._host_pass(ids, start, cache, taps)
+        if self.host_pass is not None:
+            return self.host_pass(ids, start, cache, taps)
         rope = rope_table(cache.positions(start, start + ids.shape[0]), self.frequencies)
         x = self.embed(ids)
         tapped: dict[int, Tensor] = {EMBEDDED: x}

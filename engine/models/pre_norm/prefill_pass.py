@@ -32,7 +32,7 @@ class PreNormPrefillPass(PromptPass[PreNormKernelLayer]):
         join(out, None, x, layer.middle_norm, eps, normed, style)
         dense = sparse = None
         if layer.routed is None:
-            dense = layer.down.linear(gated_product(normed, layer.gate_up, activation=self._target.config.activation))
+            dense = product(gated_product(normed, layer.gate_up, activation=self._target.config.activation), layer.down)
         else:
             sparse = self._run_experts(layer, layer.routed, normed, skipped)
         join(dense, sparse, x, layer.next_norm, eps, normed, style, features)

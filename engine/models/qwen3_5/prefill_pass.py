@@ -75,9 +75,9 @@ class Qwen35PrefillPass:
         join(out, None, x, layer.middle_norm, eps, normed, "gemma")
         dense = sparse = None
         if layer.routed is None:
-            dense = layer.down.linear(gated_product(normed, layer.gate_up, activation="silu"))
+            dense = product(gated_product(normed, layer.gate_up, activation="silu"), layer.down)
         else:
-            shared = layer.routed.down.linear(gated_product(normed, layer.routed.gate_up, activation="silu"))
+            shared = product(gated_product(normed, layer.routed.gate_up, activation="silu"), layer.routed.down)
             x += shared * (normed @ layer.routed.gate.T).float().sigmoid()
             sparse = _run_experts(layer, layer.routed, normed)
         join(dense, sparse, x, layer.next_norm, eps, normed, "gemma", features)

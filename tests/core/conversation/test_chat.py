@@ -7,7 +7,6 @@ import pytest
 
 from dflash_tui.core.conversation.chat import Chat, Queued
 from dflash_tui.core.conversation.tree import Tree
-from dflash_tui.core.sessions.session_lines import StepText
 from dflash_tui.core.sessions.sessions import Conversation
 from dflash_tui.core.sessions.turn import StoredTurn
 from engine.commands import AUTO, Adjust, Ask, Command, GenerationSettings, Message, Stop
@@ -172,8 +171,8 @@ def test_seeds_of_versions_are_all_different(chat: Chat) -> None:
 
 def test_a_version_that_was_never_sent_leaves_the_path_as_it_was(sent: list[Command]) -> None:
     chat = Chat(GenerationSettings(), sent.append)
-    turns = (StoredTurn(1, "one", rounds=[StepText("1")]), StoredTurn(2, "two", parent=1, rounds=[StepText("2")]))
-    chat.resume(Conversation(Path("x.jsonl"), "", None, None, tree_of(turns), last_turn=2))
+    turns = (StoredTurn(1, "one", answer="1"), StoredTurn(2, "two", parent=1, answer="2"))
+    chat.resume(Conversation(Path("x.jsonl"), "", tree_of(turns), last_turn=2))
     chat.ask("ONE", parent=0)
     assert chat.tree.here == 3 and chat.stop()
     assert chat.tree.here == 2 and chat.answers == ["1", "2"]
@@ -201,10 +200,10 @@ def test_an_older_conversation_goes_on(chat: Chat, sent: list[Command]) -> None:
     chat.ask("other")
     answer(chat, "x")
     turns = (
-        StoredTurn(3, "old", system="Be brief.", rounds=[StepText("an"), StepText("swer")], reason="stop"),
+        StoredTurn(3, "old", system="Be brief.", answer="answer", reason="stop"),
         StoredTurn(4, "lost", parent=3),
     )
-    chat.resume(Conversation(Path("x.jsonl"), "", None, None, tree_of(turns), last_turn=9))
+    chat.resume(Conversation(Path("x.jsonl"), "", tree_of(turns), last_turn=9))
     assert chat.ask("new") == 10
     last = sent[-1]
     assert isinstance(last, Ask)

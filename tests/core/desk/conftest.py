@@ -57,7 +57,7 @@ class Source:
         self.commands: list[Command] = []
         self.joined = self.holds = False
         self.capabilities = capabilities or Capabilities()
-        self._emit, self._answer, self._ready, self._error = emit, answer, ready, error
+        self.emit, self._answer, self._ready, self._error = emit, answer, ready, error
         self._held: list[Ask] = []
         self._late = late
 
@@ -71,7 +71,7 @@ class Source:
 
     def come(self) -> None:
         """It can answer now, or fails."""
-        self._emit(self._error or self._ready)
+        self.emit(self._error or self._ready)
 
     def send(self, command: Command) -> None:
         self.commands.append(command)
@@ -84,11 +84,11 @@ class Source:
 
     def answer(self, reason: Any = "stop") -> None:
         ask = self._held.pop(0)
-        self._emit(TurnStarted(ask.turn, 40, 0, ask.settings.to_dict(), ask.messages[-1].content))
-        self._emit(PrefillDone(ask.turn, 5.0))
+        self.emit(TurnStarted(ask.turn, 40, 0, ask.settings.to_dict(), ask.messages[-1].content))
+        self.emit(PrefillDone(ask.turn, 5.0))
         token = (EmittedToken(7, self._answer, "plain"),)
-        self._emit(Step(ask.turn, 0, 0.1, (), 0, token, 1, 1.0, 2.0, 3.0, 41, 16, 0.0))
-        self._emit(TurnFinished(ask.turn, reason, self._answer, "", TurnStatistics(40, 0, 1)))
+        self.emit(Step(ask.turn, 0, 0.1, (), 0, token, 1, 1.0, 2.0, 3.0, 41, 16, 0.0))
+        self.emit(TurnFinished(ask.turn, reason, self._answer, "", TurnStatistics(40, 0, 1)))
 
     def join(self, timeout: float | None = None) -> None:
         self.joined = True

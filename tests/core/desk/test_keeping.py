@@ -10,9 +10,9 @@ import pytest
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.desk.lanes import question_of
 from dflash_tui.core.desk.views import RoundView
+from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.sessions.archive import open_session, reopen
 from dflash_tui.core.sessions.sessions import load_session
-from dflash_tui.core.traces.reader import read_trace
 from engine.events import TurnStarted
 
 from .conftest import ANSWER, Sit
@@ -82,10 +82,10 @@ def test_a_resumed_chat_is_exported_and_traced_whole(sit: Sit, tmp_path: Path) -
     seat = sit()
     seat.type("one")
     first = seat.queue.log.path
-    seat.type("/new", "elsewhere", f"/resume {first.stem}", "two", "/export json", f"/trace {tmp_path}/whole.dft")
+    seat.type("/new", "elsewhere", f"/resume {first.stem}", "two", "/export json", f"/trace {tmp_path}/whole.jsonl")
     sections = json.loads(seat.face.kept[0].read_text())["sections"]
     assert [(each["question"], each["text"]) for each in sections] == [("one", ANSWER), ("two", ANSWER)]
-    events = read_trace(seat.face.kept[1]).events()
+    events = read_recording(seat.face.kept[1]).events()
     assert [event.question for event in events if isinstance(event, TurnStarted)] == ["one", "two"]
 
 

@@ -99,7 +99,7 @@ def test_another_model_goes_on_and_the_way_back(sit: Sit) -> None:
         "/model"
     )
     assert "answers from here on" in seat.type("one", "/model good") and first.joined and freed == ["freed"]
-    first._emit(replace(READY, target="late"))
+    first.emit(replace(READY, target="late"))
     seat.hear()
     assert seat.desk.ready is not None and seat.desk.ready.target == "demo/target", "nobody hears it any more"
     seat.type("two")

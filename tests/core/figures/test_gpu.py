@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dflash_tui.core.figures.gpu import EnergyIntegrator, GpuCard, GpuMonitor, GpuReading, NvidiaCard
+from tests.surroundings import threads
 
 
 class NvmlError(Exception):
@@ -120,13 +121,14 @@ def test_the_monitor_reads_until_it_is_stopped() -> None:
             lock.set()
             return GpuReading("card", joules=3.0)
 
+    before = threads("gpu")
     monitor = GpuMonitor(Steady, seconds=0.005)
     monitor.start()
     assert lock.wait(10)
     until(lambda: monitor.latest is not None)
     assert monitor.joules() == 3.0
     monitor.stop()
-    until(lambda: not monitor._thread.is_alive())
+    until(lambda: threads("gpu") <= before)
 
 
 @pytest.mark.parametrize("failure", [None, ImportError("no extra")])
@@ -136,7 +138,8 @@ def test_without_a_card_nothing_is_said(failure: Exception | None) -> None:
             raise failure
         return None
 
+    before = threads("gpu")
     monitor = GpuMonitor(find, seconds=0.001)
     monitor.start()
-    until(lambda: not monitor._thread.is_alive())
+    until(lambda: threads("gpu") <= before)
     assert monitor.latest is None and monitor.joules() is None

@@ -16,7 +16,7 @@ from dflash_tui.core.records.numbers import RecordError
 from dflash_tui.core.records.rows import row_of
 from engine.events import DraftToken, EmittedToken, Step, TreeToken
 from support.events_for_tests import make_step, make_tree_step
-from tests.core.traces.steps import turns
+from tests.core.replay.steps import turns
 from tests.pace import examples
 
 GOOD = replace(make_tree_step((0, 1, 0), rows=9), index=1)

@@ -12,8 +12,8 @@ from dflash_tui.core.records.blocks import ROUNDS
 from dflash_tui.core.rounds.history import StepHistory
 from engine.events import Step
 from support.events_for_tests import make_step
+from tests.core.replay.steps import turns
 from tests.core.rounds_for_tests import rounds
-from tests.core.traces.steps import turns
 from tests.pace import examples
 
 

@@ -9,21 +9,31 @@ from typing import Any
 
 import pytest
 
+from dflash_tui.core.records.blocks import columns_of
 from dflash_tui.core.sessions.archive import list_sessions
+from dflash_tui.core.sessions.session_file import FORMAT_VERSION
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog, load_session
 from engine.events import TurnStarted
+from support.events_for_tests import make_step
 
 from .test_sessions import READY, say
 
-HEAD = {"type": "session", "version": 2, "created": "2026-11-23T10:00:00.000+00:00"}
+HEAD = {"type": "session", "version": FORMAT_VERSION, "created": "2026-11-23T10:00:00.000+00:00"}
 
 
 def asked(turn: object, text: object = "q", **more: object) -> dict[str, Any]:
     return {"type": "user", "turn": turn, "text": text, "time": "", **more}
 
 
-def answered(turn: object, text: object = "a") -> dict[str, Any]:
-    return {"type": "text", "turn": turn, "answer": text}
+def answered(turn: object, text: object = "a") -> list[Any]:
+    line = columns_of(1, 0, [make_step(0, 0, text="a")])
+    line[0], line[4] = turn, [text]
+    return line
+
+
+def started(turn: object, prompt: object = 1, **settings: object) -> dict[str, Any]:
+    counts = {"num_prompt_tokens": prompt, "num_reused_tokens": 0}
+    return {"event": "TurnStarted", "turn": turn, **counts, "settings": settings}
 
 
 def file_of(folder: Path, *lines: object) -> Conversation:
@@ -53,7 +63,7 @@ def test_every_version_comes_back(tmp_path: Path) -> None:
     conversation = load_session(log.path)
     assert shape(conversation) == [(1, 0, "1"), (2, 1, "2"), (3, 1, "")] and path_of(conversation) == [1, 2]
     third = conversation.tree[3]
-    assert (third.name, third.once, third.target, third.drafter) == ("warm", True, "target", "drafter")
+    assert (third.name, third.once, third.by) == ("warm", True, READY)
     assert conversation.tree.place(2, "answer") == (1, 2) and conversation.damaged == 0
     log = SessionLog.resume(log.path)
     say(log, 4, "three", ["3"])
@@ -66,13 +76,11 @@ def test_a_question_asked_again_further_on_is_one_more(tmp_path: Path) -> None:
     log = SessionLog.create(tmp_path)
     say(log, 1, "one", ["1"])
     say(log, 2, "one", ["2"])
-    log.take_back(2)
-    say(log, 3, "one", ["3"])
-    log.user(4, "one", parent=1)
+    log.user(3, "one", parent=1)
     log.here(1)
-    log.user(5, "one")
+    log.user(4, "one")
     log.close()
-    assert list_sessions(tmp_path)[0].questions == ("one", "one"), "3, 4 and 5 are versions of what follows 1"
+    assert list_sessions(tmp_path)[0].questions == ("one", "one"), "2, 3 and 4 are versions of what follows 1"
 
 
 def test_a_conversation_without_versions_is_written_as_it_always_was(tmp_path: Path) -> None:
@@ -83,27 +91,15 @@ def test_a_conversation_without_versions_is_written_as_it_always_was(tmp_path: P
     log.close()
     lines = [json.loads(line) for line in log.path.read_text().splitlines()]
     objects = [line for line in lines if isinstance(line, dict)]
-    assert {line["type"] for line in objects} == {"session", "user", "finished"}
-    assert all(set(line) == {"type", "turn", "text", "time"} for line in objects if line["type"] == "user")
-    assert [line for line in lines if not isinstance(line, dict)] == ["1", "2"]
-
-
-def test_what_earlier_versions_took_back_is_a_version_now(tmp_path: Path) -> None:
-    taken = {"type": "taken_back", "turn": 2}
-    turns = (asked(1), answered(1), asked(2, "old"), answered(2))
-    conversation = file_of(tmp_path, *turns, taken, asked(3, "new"), answered(3))
-    assert shape(conversation) == [(1, 0, "a"), (2, 1, "a"), (3, 1, "a")] and path_of(conversation) == [1, 3]
-    conversation = file_of(tmp_path, *turns, taken, {"type": "put_back", "turn": 2})
-    assert path_of(conversation) == [1, 2]
+    assert [line.get("type", line.get("event")) for line in objects] == ["session", *("user", "TurnFinished") * 2]
+    assert all(set(line) == {"type", "turn", "text", "time"} for line in objects if line.get("type") == "user")
+    assert len(lines) == len(objects) + 2
 
 
 def test_settings_of_a_version_alone_are_not_those_to_go_on_with(tmp_path: Path) -> None:
-    started = {"type": "started", "prompt_tokens": 1, "reused_tokens": 0}
-    lines = (
-        asked(1), {**started, "turn": 1, "settings": {"temperature": 0.2}},
-        asked(2), {**started, "turn": 2, "settings": {"temperature": 0.5}},
-        asked(3, parent=1, once=True), {**started, "turn": 3, "settings": {"temperature": 1.5}},
-    )  # fmt: skip
+    asking = (asked(1), asked(2), asked(3, parent=1, once=True))
+    lines = [line for each, warm in zip(asking, (0.2, 0.5, 1.5), strict=True)
+             for line in (each, started(each["turn"], temperature=warm))]  # fmt: skip
     conversation = file_of(tmp_path, *lines)
     assert path_of(conversation) == [1, 3] and conversation.settings == {"temperature": 0.5}
     assert file_of(tmp_path).settings == {}
@@ -122,11 +118,11 @@ def test_settings_of_a_version_alone_are_not_those_to_go_on_with(tmp_path: Path)
         ([asked(1, 7), asked(2, None), asked(3)], [(3, 0, "")], 2),
         ([asked(1), answered(1, 4), answered(2), answered("x"), answered(1)], [(1, 0, "a")], 3),
         ([asked(1), {"type": "here", "turn": 9}, {"type": "here"}, {"type": "branch", "turn": 1}], [(1, 0, "")], 3),
-        ([asked(1), {"type": "finished", "turn": 1, "reason": "tired", "statistics": {}}], [(1, 0, "")], 1),
-        ([asked(1), {"type": "started", "turn": 1, "prompt_tokens": "x", "reused_tokens": 0, "settings": {}}],
-         [(1, 0, "")], 1),
-        ([{"type": "model", "target": 3}, {"type": "put_back", "turn": 1}, {"type": "title", "title": 1}], [], 3),
-        ([asked(1), {"type": "taken_back", "turn": 1}, answered(1), {"type": "here", "turn": 1}], [], 1),
+        ([asked(1), {"event": "TurnFinished", "turn": 1, "reason": "tired"}], [(1, 0, "")], 1),
+        ([asked(1), started(1, "x")], [(1, 0, "")], 1),
+        ([{"event": "EngineReady", "target": 3}, {"event": "nothing"}, {"type": "title", "title": 1}], [], 3),
+        ([asked(1), {"type": "taken_back", "turn": 1}, answered(1), {"type": "here", "turn": 1}], [], 2),
+        ([asked(1), answered(1), {"type": "taken_back", "turn": 1}], [(1, 0, "a")], 0),
     ],
 )  # fmt: skip
 def test_what_can_be_read_of_a_muddled_file_is_read(
@@ -136,14 +132,7 @@ def test_what_can_be_read_of_a_muddled_file_is_read(
     assert (shape(conversation), conversation.damaged) == (found, damaged)
     conversation.tree.outline()
     for turn in conversation.tree:
-        turn.finished()
-
-
-def test_figures_that_are_none_are_left_out(tmp_path: Path) -> None:
-    statistics = {"tok_s": "fast", "num_tokens": True, "acceptance_histogram": 3, "ttft_ms": float("nan"), "x": 1}
-    lines = asked(1), {"type": "finished", "turn": 1, "reason": "stop", "statistics": statistics}
-    figures = file_of(tmp_path, *lines).tree[1].figures
-    assert (figures.tok_s, figures.num_tokens, figures.acceptance_histogram, figures.ttft_ms) == (0.0, 0, (), 0.0)
+        turn.events()
 
 
 def test_a_file_cut_anywhere_keeps_what_stands_before_the_cut(tmp_path: Path) -> None:

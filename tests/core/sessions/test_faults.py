@@ -5,17 +5,23 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dflash_tui.core.sessions.archive import survey
 from dflash_tui.core.sessions.session_file import encode, records_in
 from dflash_tui.core.sessions.sessions import SUFFIX, SessionLog, append_title, load_session
 from engine.events import EmittedToken, EngineReady, Step, TurnFinished
+from support.events_for_tests import make_step
 
 CALLS = ("open", "write", "read", "lseek", "ftruncate", "fstat")
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.5)
@@ -109,6 +115,75 @@ def test_what_was_said_before_a_fault_is_there(
             assert len("".join(each[2] for each in found)) >= before, f"call {place}: what was said before it is there"
         place += 1
     assert num_places > 20, "the calls were counted"
+
+
+WRITER = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from dflash_tui.core.sessions.sessions import SessionLog
+from engine.events import TurnFinished, TurnStarted
+from support.events_for_tests import make_step
+log = SessionLog(Path(sys.argv[1]))
+for turn in range(1, 1000):
+    log.user(turn, "q")
+    log.record(TurnStarted(turn, 3, 0, {}))
+    for index in range(40):
+        step = make_step(2, 5, index=index, time=index / 10, text=f"{index} ")
+        log.record(replace(step, turn=turn))
+        print(turn, index, flush=True)
+    log.record(TurnFinished(turn, "stop", ""))
+"""
+
+
+@pytest.mark.parametrize("after", [1, 39, 40, 41, 80, 137])
+def test_a_kill_loses_at_most_the_round_in_flight(tmp_path: Path, after: int) -> None:
+    """A real one: what the program said that it wrote is there, in its order, whatever it was about to do."""
+    path = tmp_path / "x.jsonl"
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        told = [tuple(map(int, program.stdout.readline().split())) for _ in range(after)]
+        program.kill()
+        told += [tuple(map(int, line.split())) for line in program.stdout]
+    rounds = [(turn.number, step.index) for turn in load_session(path).tree for step in turn.steps()]
+    assert rounds[: len(told)] == told and len(rounds) <= len(told) + 1
+
+
+@given(st.data())
+def test_a_kill_while_blocks_take_the_place_of_rounds_loses_nothing(data: st.DataObject) -> None:
+    """Between any two calls to the operating system, and within any of them."""
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        log = SessionLog(Path(folder) / "x.jsonl")
+        log.user(1, "q")
+        steps = [make_step(2, 5, index=index, time=index / 10, text=f"{index} ") for index in range(40)]
+        for step in steps[:-1]:
+            log.record(step)
+        log.title("between")
+        log.record(steps[-1])
+        left = data.draw(st.integers(0, 12_000))
+
+        def dying(descriptor: int, content: bytes) -> int:
+            nonlocal left
+            written = WRITE(descriptor, bytes(content)[:left])
+            left -= written
+            if left <= 0:
+                raise Killed
+            return written
+
+        patch.setattr(os, "write", dying)
+        with suppress(Killed):
+            log.record(TurnFinished(1, "stop", "".join(token.text for step in steps for token in step.emitted)))
+        conversation = load_session(log.path)
+        assert conversation.turns[0].steps() == steps and conversation.title == "between"
+        patch.undo()
+        log.close()
+
+
+class Killed(BaseException):
+    """Nothing catches it, as nothing does SIGKILL."""
+
+
+WRITE = os.write
 
 
 def test_two_records_in_one_line_are_two() -> None:

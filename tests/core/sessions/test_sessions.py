@@ -4,15 +4,17 @@ import json
 import os
 import shutil
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dflash_tui.core.export.document import conversation_document
 from dflash_tui.core.files.places import sessions_directory
+from dflash_tui.core.records.blocks import block_of
+from dflash_tui.core.replay.bundled import find_recording
+from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
-from dflash_tui.core.traces.bundled import find_trace
-from dflash_tui.core.traces.reader import read_trace
 from engine.commands import Message
 from engine.events import (
     EmittedToken,
@@ -25,7 +27,6 @@ from engine.events import (
     TurnStatistics,
 )
 
-REFUSED = ("", "Too many questions.", "Wait.", "error")
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.5)
 
 
@@ -57,20 +58,24 @@ def test_a_conversation_comes_back(tmp_path: Path) -> None:
     assert conversation.messages()[:2] == (Message("user", "Hi\nthere"), Message("assistant", first.answer))
 
 
-def test_a_recorded_answer_of_600_tokens_takes_20_kilobytes_at_most(tmp_path: Path) -> None:
-    """Without drafts: each token is a round. The settings of every turn come back, though they are written once."""
+@pytest.mark.parametrize(
+    ("name", "turns", "kilobytes"), [("html", (1,), 14), ("chat-sampled", (1, 2, 3, 4), 18), ("lesson", (1, 3, 6), 11)]
+)
+def test_what_is_recorded_is_small(tmp_path: Path, name: str, turns: tuple[int, ...], kilobytes: int) -> None:
+    """An answer of 796 tokens with drafts, a short chat, and 358 tokens that are each a round of its own. The settings
+    of every turn come back, though they are written once."""
     log = SessionLog.create(tmp_path)
-    trace = [event for event in read_trace(find_trace("lesson")).events() if getattr(event, "turn", 0) in (1, 3, 6)]
+    recorded = [event for event in read_recording(find_recording(name)).events() if getattr(event, "turn", 0) in turns]
     log.record(READY)
-    for event in trace:
+    for event in recorded:
         if isinstance(event, TurnStarted):
             log.user(event.turn, event.question)
         log.record(event)
     log.close()
-    turns = load_session(log.path).turns
-    tokens = sum(len(event.emitted) for event in trace if isinstance(event, Step))
-    assert [event for turn in turns for event in turn.events() or ()] == trace
-    assert len(trace) > 300 and log.path.stat().st_size <= 20_000 * tokens / 600
+    assert [event for turn in load_session(log.path).turns for event in turn.events()] == recorded
+    assert log.path.stat().st_size <= 1000 * kilobytes
+    blocks = [line for line in map(json.loads, log.path.read_text().splitlines()) if isinstance(line, str)]
+    assert len(blocks) == sum(max(len(turn.rounds) // 32, 1) for turn in load_session(log.path).turns)
 
 
 def test_a_beginning_that_is_damaged_costs_no_text(tmp_path: Path) -> None:
@@ -80,7 +85,7 @@ def test_a_beginning_that_is_damaged_costs_no_text(tmp_path: Path) -> None:
         log.record(TurnStarted(turn, 4, 0, {"seed": 1}))
         log.record(step(turn, 0, EmittedToken(1, f"of {turn}", "plain")))
     log.close()
-    log.path.write_text(log.path.read_text().replace('"type":"started","turn":2', '"type":"started","turn":[]'))
+    log.path.write_text(log.path.read_text().replace('"TurnStarted","turn":2', '"TurnStarted","turn":[]'))
     conversation = load_session(log.path)
     assert [turn.answer for turn in conversation.turns] == ["of 1", "of 2"] and conversation.damaged == 1
 
@@ -102,7 +107,8 @@ def test_an_error_is_part_of_its_turn(tmp_path: Path) -> None:
     log.record(TurnFinished(1, "error", ""))
     log.close()
     conversation = load_session(log.path)
-    assert (conversation.turns[0].error, conversation.turns[0].reason) == ("It broke.", "error")
+    error = conversation.turns[0].error
+    assert error is not None and (error.message, conversation.turns[0].reason) == ("It broke.", "error")
     assert conversation.messages() == ()
 
 
@@ -119,9 +125,13 @@ def test_a_refused_question_and_what_is_behind_it_are_kept(course: str, tmp_path
             log.record(TurnFinished(turn, "error", ""))
     log.close()
     conversation = load_session(log.path)
-    told = [(turn.question, turn.answer, turn.error, turn.hint, turn.reason) for turn in conversation.turns]
+    told = [(turn.question, turn.answer, turn.error, turn.reason) for turn in conversation.turns]
+    refused = EngineError("server", "Too many questions.", "Wait.")
     assert conversation.damaged == 0 and told == [
-        (f"question {turn}", *((f"answer {turn}", None, "", "stop") if fate == "w" else REFUSED))
+        (
+            f"question {turn}",
+            *((f"answer {turn}", None, "stop") if fate == "w" else ("", replace(refused, turn=turn), "error")),
+        )
         for turn, fate in enumerate(course, start=1)
     ]
     assert "Too many questions." in str(conversation_document(conversation))
@@ -137,8 +147,9 @@ def test_nothing_said_leaves_no_file(tmp_path: Path) -> None:
 def test_every_line_is_on_disk_at_once_and_private(tmp_path: Path) -> None:
     log = SessionLog.create(tmp_path)
     say(log, 1, "q", ["a", "b"], reason=None)
-    head, question, *texts = map(json.loads, log.path.read_text().splitlines())
-    assert (head["type"], question["type"], texts) == ("session", "user", ["a", "b"])
+    head, question, *rounds = map(json.loads, log.path.read_text().splitlines())
+    assert (head["type"], question["type"]) == ("session", "user")
+    assert ["".join(block_of(line).texts()) for line in rounds] == ["a", "b"]
     assert log.path.stat().st_mode & 0o777 == 0o600
     log.close()
 
@@ -162,8 +173,8 @@ def test_a_conversation_that_is_deleted_while_it_is_open_is_written_again(tmp_pa
 def test_a_cut_last_line_costs_that_line_only(tmp_path: Path) -> None:
     log = SessionLog.create(tmp_path)
     say(log, 1, "q", ["one ", "two ", "three"], reason=None)
-    log.close()
     whole = log.path.read_bytes()
+    log.close()
     last = whole.rindex(b"\n", 0, -1) + 1
     for end in range(last, len(whole)):
         log.path.write_bytes(whole[:end])
@@ -174,17 +185,19 @@ def test_threads_do_not_mix_lines(tmp_path: Path) -> None:
     log = SessionLog.create(tmp_path)
     log.user(0, "q")
 
-    def speak(turn: int) -> None:
-        say(log, turn, f"q{turn}", ["x" * 500] * 50)
+    def name(text: str) -> None:
+        for _ in range(50):
+            log.title(text)
 
-    threads = [threading.Thread(target=speak, args=(turn,)) for turn in range(1, 5)]
+    threads = [threading.Thread(target=name, args=(text * 500,)) for text in "abc"]
     for thread in threads:
         thread.start()
+    say(log, 1, "q1", ["x" * 500] * 50)
     for thread in threads:
         thread.join()
     log.close()
-    turns = load_session(log.path).turns
-    assert [(len(turn.answer), turn.reason) for turn in turns[1:]] == [(25_000, "stop")] * 4
+    conversation = load_session(log.path)
+    assert conversation.damaged == 0 and len(conversation.turns[-1].answer) == 25_000 and conversation.title
 
 
 def test_an_unwritable_directory_is_remembered_and_not_raised(tmp_path: Path) -> None:

@@ -48,12 +48,13 @@ def test_a_large_file_is_sampled_from_its_first_byte_to_its_last(
     monkeypatch.setattr(module, "WHOLE_FILE", 1000)
     monkeypatch.setattr(module, "SAMPLES", 4)
     monkeypatch.setattr(module, "SAMPLE", 10)
-    path = tmp_path / "model.safetensors"
-    path.write_bytes(bytes(2000))
-    parts = list(module._parts(path, 2000))
-    assert [len(part) for part in parts] == [10] * 4
-    path.write_bytes(bytes(1999) + b"x")
-    assert list(module._parts(path, 2000))[-1].endswith(b"x")
+    found = set()
+    for number, changed in enumerate((None, 0, 500, 1999)):
+        content = bytearray(2000)
+        if changed is not None:
+            content[changed] = 1
+        found.add(fingerprint(write(tmp_path / f"{number}", model_safetensors=bytes(content))))
+    assert len(found) == 3, "the first byte and the last count, and one between two samples doesn't"
 
 
 def test_code_in_a_new_subfolder_is_other_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

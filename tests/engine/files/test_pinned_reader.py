@@ -75,7 +75,7 @@ def test_the_host_holds_only_the_buffers(
 ) -> None:
     path, _ = stored
     made = []
-    monkeypatch.setattr(staging, "_Buffer", lambda device, make=staging._Buffer: made.append(1) or make(device))
+    monkeypatch.setattr(staging, "Buffer", lambda device, make=staging.Buffer: made.append(1) or make(device))
     for _ in read_staged(found_in(path), CPU):
         pass
     assert len(made) == 2 * READERS

@@ -66,8 +66,8 @@ def test_rounds_on_the_device_draft_by_the_plan(
         hold_in_8_bits(drafter)
     made = Runner(Decoder(target, drafter, 512), ChatTokenizer(folders[0]))
     plan = plan_memory(*folders, 512, CPU)
-    made._choose_rounds(plan, lambda _event: None)
-    made._choose_rounds(replace(plan, device_rounds=True, draftings=(way,)), lambda _event: None)
+    made.prepare_rounds(plan, lambda _event: None)
+    made.prepare_rounds(replace(plan, device_rounds=True, draftings=(way,)), lambda _event: None)
     (no_head, no_ways), (head, ways) = chosen
     assert no_head is None and not no_ways
     assert (head is not None) == way.head_in_8_bits
@@ -100,8 +100,8 @@ def test_tiles_are_timed_at_the_first_start_on_a_card_that_nobody_measured(
     monkeypatch.setattr(runner, "time_tiles", time)
     stand_in(card)
     try:
-        made._choose_rounds(plan, lambda _event: None)
-        made._choose_rounds(plan, lambda _event: None)
+        made.prepare_rounds(plan, lambda _event: None)
+        made.prepare_rounds(plan, lambda _event: None)
     finally:
         stand_in(HOPPER)
     assert len(timed) == (card != HOPPER)

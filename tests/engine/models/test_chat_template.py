@@ -95,7 +95,7 @@ def test_same_ids_as_the_published_template(
 ) -> None:
     talk = [Message(*each) for each in SYSTEM_TEXTS[system] + CONVERSATIONS[name]]  # type: ignore[arg-type]
     for thinking, answering in product((False, True), repeat=2):
-        ours, published = (each._render(talk, thinking, answering) for each in tokenizers)
+        ours, published = (each.render(talk, thinking, answering) for each in tokenizers)
         assert ours == published, (thinking, answering)
 
 
@@ -106,5 +106,5 @@ def test_tools_are_declared_called_and_answered_as_published(
     talk = [*(Message(*each) for each in SYSTEM_TEXTS[system]), Message(USER, "Hi!"), *CALLED[name]]  # type: ignore[arg-type]
     assert [each.calls for each in tokenizers] == ["gemma", "gemma"]
     for thinking, answering in product((False, True), repeat=2):
-        ours, published = (each._written(talk, thinking, answering, TOOLS) for each in tokenizers)
+        ours, published = (each.written(talk, thinking, answering, TOOLS) for each in tokenizers)
         assert ours == published, (thinking, answering)

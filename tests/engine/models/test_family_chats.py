@@ -133,7 +133,7 @@ def test_a_call_is_read_as_the_family_s_template_writes_it(family: str, system: 
     assert tokenizer.calls is not None
     result = Message("tool", "Rain.", name="weather", call_id="1")
     talk = [*TALK[:1][: int(system)], TALK[1], Message("assistant", "", (CALL,)), result]
-    written = tokenizer._written(talk, True, True, TOOLS)
+    written = tokenizer.written(talk, True, True, TOOLS)
     declared, _, called = written.rpartition("Hi")
     assert all(tool.name in declared for tool in TOOLS) and ("Be brief." in declared) == system
     assert "Rain." in called and called.index("Zürich") < called.index("Rain.")

@@ -58,7 +58,7 @@ def put_on_levels(weight: Tensor) -> None:
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> PreNormTarget:
     found = packed(tmp_path_factory.mktemp("levels"))
-    assert found._host_pass is not None
+    assert found.host_pass is not None
     return found
 
 
@@ -90,7 +90,7 @@ def test_it_strays_no_further_than_the_modules(tmp_path: Path) -> None:
 
 def _by_modules(target: PreNormTarget, rows: int) -> TargetOutput:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(target, "_host_pass", None)
+        patch.setattr(target, "host_pass", None)
         return run(target, rows)
 
 
@@ -129,8 +129,8 @@ def test_another_branch_takes_the_places_of_the_first(target: PreNormTarget) -> 
 @pytest.mark.parametrize(("family", "in_levels"), [("qwen3", True), ("llama", False)])
 def test_other_layers_are_run_by_their_modules(tmp_path: Path, family: str, in_levels: bool) -> None:
     """Heads with norms of their own, and products in 8 bits."""
-    assert packed(tmp_path, family, in_levels)._host_pass is None
+    assert packed(tmp_path, family, in_levels).host_pass is None
 
 
 def test_what_is_moved_is_settled_no_longer(tmp_path: Path) -> None:
-    assert packed(tmp_path).to(CPU)._host_pass is None
+    assert packed(tmp_path).to(CPU).host_pass is None

@@ -34,8 +34,8 @@ from dflash_tui.app.screens.race import RaceScreen
 from dflash_tui.app.widgets.attached import Attached
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.lesson.lesson import open_lesson
+from dflash_tui.core.replay.bundled import find_recording
 from dflash_tui.core.settings.config import ScreenOptions
-from dflash_tui.core.traces.bundled import find_trace
 from engine.events import accepted_in
 from tests.app.conftest import Driver, running
 from tests.app.replaying import replaying
@@ -161,7 +161,7 @@ async def playing(screen: str, folder: Path) -> AsyncIterator[tuple[App[None], P
             await pilot.press("right", "right")
             yield lesson, pilot
     elif screen == "replay":
-        async with replaying(find_trace("code"), SIZES[0], screen_options=STILL) as replay:
+        async with replaying(find_recording("code"), SIZES[0], screen_options=STILL) as replay:
             await replay.ended()
             await replay.pilot.press("comma")
             yield replay.app, replay.pilot

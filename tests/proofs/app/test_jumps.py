@@ -14,14 +14,13 @@ from dflash_tui.app.widgets.rounds.replay_bar import ReplayBar
 from dflash_tui.app.widgets.rounds.scrubber import Scrubber
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.desk.event_queue import EventQueue
+from dflash_tui.core.replay.bundled import find_recording
+from dflash_tui.core.replay.recording import read_recording
+from dflash_tui.core.replay.replay_source import FASTEST, ReplaySource
 from dflash_tui.core.rounds.travel import Place
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.source import Happening
-from dflash_tui.core.traces.bundled import find_trace
-from dflash_tui.core.traces.reader import read_trace
-from dflash_tui.core.traces.replay_source import FASTEST, ReplaySource
-from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import GenerationSettings
 from engine.events import EngineReady, PrefillDone, Step, TurnFinished, TurnStarted
 from tests.app.replaying import Replaying, replaying
@@ -41,7 +40,7 @@ class Played(ReplaySource):
         self._steps = steps
 
     def _main(self) -> None:
-        trace = read_trace(self.path)
+        trace = read_recording(self.path)
         for event in trace.events():
             if self.played == self._steps < len(trace.steps):
                 return
@@ -80,14 +79,14 @@ async def paused(replay: Replaying) -> None:
 @pytest.mark.parametrize("part", [0.3, 0.8, 1.0])
 async def test_a_jump_shows_what_playing_shows(part: float) -> None:
     """Three answers with their remarks: ahead, and back from the end."""
-    path = find_trace("maths")
-    steps = round(part * len(read_trace(path).steps))
+    path = find_recording("maths")
+    steps = round(part * len(read_recording(path).steps))
     async with played(path, steps) as replay:
         await replay.pilot.pause()
         expected = shown(replay)
     async with replaying(path, pace=SLOW, screen_options=STILL) as replay:
         await paused(replay)
-        for wanted in (steps, len(replay.source.trace.steps), 5, steps):
+        for wanted in (steps, len(replay.source.record.steps), 5, steps):
             replay.source.seek(wanted)
             replay.screen.pump.frame()
             assert num_rounds(replay) == wanted
@@ -96,7 +95,7 @@ async def test_a_jump_shows_what_playing_shows(part: float) -> None:
 
 
 async def test_rounds_to_come_are_reached_by_number_and_by_the_scrubber() -> None:
-    async with replaying(find_trace("html"), pace=SLOW) as replay:
+    async with replaying(find_recording("html"), pace=SLOW) as replay:
         await paused(replay)
         await replay.pilot.press("f3", "9", "0", "enter")
         assert replay.screen.viewer.place == Place(1, 90) and replay.source.played == 91
@@ -111,7 +110,7 @@ async def test_rounds_to_come_are_reached_by_number_and_by_the_scrubber() -> Non
 
 
 async def test_playing_goes_on_from_where_the_user_looks() -> None:
-    path = find_trace("html")
+    path = find_recording("html")
     async with replaying(path, pace=SLOW) as replay:
         await paused(replay)
         await replay.pilot.press("end")
@@ -132,7 +131,7 @@ async def test_playing_goes_on_from_where_the_user_looks() -> None:
 
 
 async def test_page_keys_go_a_tenth_on_and_back() -> None:
-    async with replaying(find_trace("html"), pace=SLOW) as replay:
+    async with replaying(find_recording("html"), pace=SLOW) as replay:
         await paused(replay)
         before = replay.source.played
         await replay.pilot.press("pagedown", "pagedown")
@@ -147,7 +146,7 @@ async def test_page_keys_go_a_tenth_on_and_back() -> None:
 async def test_any_step_of_a_long_trace_is_reached_at_once(tmp_path: Path) -> None:
     """20 000 tokens. The limit is 50 ms on a quiet machine; this one is for a busy one."""
     steps = long_answer(20_000)
-    writer = TraceWriter(tmp_path / "long.dft")
+    writer = SessionLog.record_into(tmp_path / "long.jsonl")
     text = "".join(token.text for step in steps for token in step.emitted)
     ready = EngineReady("target", "drafter", "cpu", "float32", 16, 32_768, 1.0)
     for event in (ready, TurnStarted(1, 40, 0, {}), PrefillDone(1, 1.0), *steps, TurnFinished(1, "stop", text)):

@@ -25,7 +25,7 @@ from tests.app.pilot import key_event
 
 async def test_the_end_of_an_answer_waits_for_no_frame(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
     async with launch(round_seconds=0.03) as chat:
-        monkeypatch.setattr(FramePump, "_interval", 60.0)
+        monkeypatch.setattr(FramePump, "interval", 60.0)
         await chat.ask()
         await chat.until(lambda: not chat.screen.chat.busy and "tokens a round" in chat.log.text)
 
@@ -33,7 +33,7 @@ async def test_the_end_of_an_answer_waits_for_no_frame(launch: Launch, monkeypat
 async def test_a_hurried_frame_comes_as_soon_as_the_terminal_took_the_one_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(FramePump, "_interval", 60.0)
+    monkeypatch.setattr(FramePump, "interval", 60.0)
     full, drawn = True, asyncio.Event()
     chat = Chat(GenerationSettings(), send=lambda _command: None)
     frames = FramePump(chat, EventQueue(SessionLog.nowhere()), lambda *_: drawn.set(), lambda: full)
@@ -57,8 +57,8 @@ async def test_after_a_question_nothing_is_drawn_until_its_answer_begins(
         begun.wait(10)
         return answer(engine, ask)
 
-    answer = ScriptedEngine._answer_turn
-    monkeypatch.setattr(ScriptedEngine, "_answer_turn", answer_turn)
+    answer = ScriptedEngine.answer_turn
+    monkeypatch.setattr(ScriptedEngine, "answer_turn", answer_turn)
     monkeypatch.setattr(pump, "STILL_SECONDS", 3600.0)
     async with launch() as chat:
         display = type(chat.app)._display

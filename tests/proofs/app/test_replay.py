@@ -13,9 +13,9 @@ from dflash_tui.app.widgets.rounds.replay_bar import ReplayBar
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.conversation.reducer import Reducer
-from dflash_tui.core.traces.bundled import find_trace
-from dflash_tui.core.traces.reader import read_trace
-from dflash_tui.core.traces.writer import TraceWriter
+from dflash_tui.core.replay.bundled import find_recording
+from dflash_tui.core.replay.recording import read_recording
+from dflash_tui.core.sessions.sessions import SessionLog
 from engine.events import EngineReady, PrefillDone, TurnFinished, TurnStarted
 from support.events_for_tests import make_step
 from tests.app.conftest import Launch
@@ -24,8 +24,8 @@ from tests.app.replaying import replaying
 
 @pytest.mark.parametrize(("size", "name"), [((120, 36), "code"), ((80, 24), "code-sampled"), ((60, 18), "maths")])
 async def test_a_replay_says_what_it_is_and_shows_what_was_recorded(size: tuple[int, int], name: str) -> None:
-    path = find_trace(name)
-    trace = read_trace(path)
+    path = find_recording(name)
+    trace = read_recording(path)
     async with replaying(path, size) as replay:
         await replay.ended()
         expected = Reducer()
@@ -42,7 +42,7 @@ async def test_a_replay_says_what_it_is_and_shows_what_was_recorded(size: tuple[
 
 
 async def test_nothing_can_be_asked_and_the_screen_says_why() -> None:
-    async with replaying(find_trace("maths")) as replay:
+    async with replaying(find_recording("maths")) as replay:
         await replay.ended()
         prompt = replay.screen.query_one(Prompt)
         prompt.focus()
@@ -61,7 +61,7 @@ async def test_nothing_can_be_asked_and_the_screen_says_why() -> None:
 
 
 async def test_keys_pause_step_and_change_the_pace() -> None:
-    async with replaying(find_trace("html"), pace=0.05) as replay:
+    async with replaying(find_recording("html"), pace=0.05) as replay:
         await replay.until(lambda: replay.source.played >= 1)
         await replay.pilot.press("space")
         assert not replay.source.playing and "paused" in replay.bar
@@ -93,7 +93,7 @@ async def test_frames_of_a_screen_that_goes_draw_nothing(launch: Launch) -> None
 async def test_a_replay_opens_above_a_chat_and_closes_again(launch: Launch) -> None:
     async with launch() as driver:
         await driver.pilot.press("f7")
-        await driver.until(lambda: type(driver.app.screen).__name__ == "TracePicker")
+        await driver.until(lambda: type(driver.app.screen).__name__ == "RecordingPicker")
         await driver.pilot.press("enter")
         await driver.until(lambda: isinstance(driver.app.screen, ChatScreen) and driver.app.screen is not driver.screen)
         replay = driver.app.screen
@@ -107,7 +107,7 @@ async def test_a_replay_opens_above_a_chat_and_closes_again(launch: Launch) -> N
 
 async def test_text_of_a_trace_moves_no_cursor(tmp_path: Path) -> None:
     evil = "\x1b[2J\x1b]0;title\x07[bold]\u202e"
-    writer = TraceWriter(tmp_path / "evil.dft")
+    writer = SessionLog.record_into(tmp_path / "evil.jsonl")
     for event in (
         EngineReady(evil, evil, evil, evil, 16, 4096, 1.0, evil),
         TurnStarted(1, 1, 0, {}, evil),
@@ -127,7 +127,7 @@ async def test_text_of_a_trace_moves_no_cursor(tmp_path: Path) -> None:
 
 
 async def test_the_keys_of_the_bar_stay_with_it() -> None:
-    async with replaying(find_trace("code")) as replay:
+    async with replaying(find_recording("code")) as replay:
         await replay.ended()
         await replay.pilot.press("comma")
         assert replay.screen.viewer.open and replay.screen.query_one(ReplayBar).has_focus

@@ -60,8 +60,8 @@ async def test_the_oldest_go_and_stay_marked(launch: Launch) -> None:
 async def test_esc_leaves_the_summary(launch: Launch) -> None:
     async with launch(answer=ANSWER * 10, engine=Counting, round_seconds=0.002) as chat:
         await filled(chat, 1100)
-        chat.engine._round_seconds = 0.1
-        chat.engine._work = lambda: __import__("time").sleep(0.05)
+        chat.engine.round_seconds = 0.1
+        chat.engine.work = lambda: __import__("time").sleep(0.05)
         await chat.ask("the fourth " + "more " * 200)
         await chat.pilot.press("s", "enter")
         assert isinstance(chat.app.screen, SummaryScreen)
@@ -98,7 +98,7 @@ async def test_a_refused_question_leaves_the_meter(launch: Launch, asked: int) -
             await chat.ask_and_wait("one")
         used = chat.screen.gauge_facts().turn.context_length
         assert used
-        chat.engine._turn_error, chat.engine._answer = refused, []
+        chat.engine.turn_error, chat.engine.answer = refused, []
         await chat.ask_and_wait("two")
         assert chat.screen.gauge_facts().turn.context_length == used
         assert chat.screen.viewer.step is not None, "the answer before it can still be looked into"

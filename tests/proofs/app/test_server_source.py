@@ -87,11 +87,11 @@ async def test_its_rounds_survive_the_disk(server: Callable, tmp_path: Path) -> 
         await driver.ask_and_wait("hello")
         steps = list(driver.screen.chat.reducer.turn.history)
         path = driver.screen.queue.log.path
-        await driver.ask(f"/trace {tmp_path / 'run.dft'}")
-        await driver.until(lambda: (tmp_path / "run.dft").exists())
+        await driver.ask(f"/trace {tmp_path / 'run.jsonl'}")
+        await driver.until(lambda: (tmp_path / "run.jsonl").exists())
     (turn,) = load_session(path).turns
     assert [event for event in turn.events() or () if isinstance(event, Step)] == steps
-    assert (tmp_path / "run.dft").read_bytes().startswith(b"dflash-trace 9\n")
+    assert (tmp_path / "run.jsonl").read_bytes().startswith(b"dflash-trace 9\n")
 
 
 def looks(driver: Driver) -> list[Span]:

@@ -16,9 +16,8 @@ from dflash_tui.attach.transport.connection import Patience
 from dflash_tui.attach.transport.framing import MOST_EVENT, Endless, Framing
 from dflash_tui.attach.transport.urls import proxy_for
 from dflash_tui.core.export.document import collect
+from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
-from dflash_tui.core.traces.reader import read_trace
-from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import Stop
 from engine.events import EngineError, EngineReady, Notice, Step, TurnFinished
 from tests.attach.conftest import CHAT, Attach, Serve, only_error
@@ -85,7 +84,7 @@ def test_every_refusal_is_a_sentence_and_the_next_question_is_answered(name: str
 
 def test_a_recording_survives_a_first_question_refused(serve: Serve, attach: Attach, tmp_path: Path) -> None:
     attached = attach(serve([REFUSALS["429"][0], HELLO, REFUSALS["503"][0], HELLO]).url)
-    writer, log = TraceWriter(tmp_path / "run.dft"), SessionLog(tmp_path / "run.jsonl")
+    writer, log = SessionLog.record_into(tmp_path / "run.jsonl"), SessionLog(tmp_path / "run.jsonl")
     events: list[Any] = [attached.ready()]
     for turn in range(1, 5):
         log.user(turn, f"question {turn}")
@@ -95,7 +94,7 @@ def test_a_recording_survives_a_first_question_refused(serve: Serve, attach: Att
         log.record(event)
     writer.close()
     log.close()
-    trace, turns = read_trace(tmp_path / "run.dft"), load_session(tmp_path / "run.jsonl").turns
+    trace, turns = read_recording(tmp_path / "run.jsonl"), load_session(tmp_path / "run.jsonl").turns
     assert trace.problem is None and list(trace.events()) == events
     assert [turn.answer for turn in turns] == ["", "Hello there", "", "Hello there"]
     assert [bool(turn.error) for turn in turns] == [True, False, True, False]

@@ -9,9 +9,8 @@ import pytest
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.export.document import ExportedAnswer, collect
 from dflash_tui.core.figures.tables import GaugeFacts, tables
+from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
-from dflash_tui.core.traces.reader import read_trace
-from dflash_tui.core.traces.writer import TraceWriter
 from engine.events import EngineReady, Step
 from tests.attach.servers import streams
 from tests.pace import sampled
@@ -24,7 +23,7 @@ READY = EngineReady("model", None, "", "", 1, 0, 0.0, server="http://gpu-box:800
 @pytest.mark.parametrize("path", sampled(list(streams()), 4), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_the_figures_are_the_servers_wherever_they_stand(path: Path, tmp_path: Path) -> None:
     played = play(path)
-    reducer, log, trace = Reducer(), SessionLog(tmp_path / "a.jsonl"), TraceWriter(tmp_path / "a.dft")
+    reducer, log, trace = Reducer(), SessionLog(tmp_path / "a.jsonl"), SessionLog.record_into(tmp_path / "a.jsonl")
     log.user(1, "hi")
     for event in (READY, *played.events):
         reducer.apply(event)
@@ -36,7 +35,7 @@ def test_the_figures_are_the_servers_wherever_they_stand(path: Path, tmp_path: P
     assert turn is not None and turn.text == played.finished.text
     steps = list(turn.history)
     assert steps == played.steps
-    assert [event for event in read_trace(tmp_path / "a.dft").events() if isinstance(event, Step)] == steps
+    assert [event for event in read_recording(tmp_path / "a.jsonl").events() if isinstance(event, Step)] == steps
     (kept,) = load_session(tmp_path / "a.jsonl").turns
     assert [event for event in kept.events() or () if isinstance(event, Step)] == steps
     answer = next(iter(collect(played.events).answers()), ExportedAnswer("", ()))

@@ -19,7 +19,7 @@ import pytest
 
 from dflash_tui.cli.headless import prompt
 from dflash_tui.cli.headless.output import StandardOutput
-from dflash_tui.cli.terminal.streams import _BestEffort, prepare_streams
+from dflash_tui.cli.terminal.streams import BestEffort, prepare_streams
 from dflash_tui.core.exit_codes import ExitCode
 from support.forked import Piped
 from tests.cli.conftest import Program
@@ -97,7 +97,7 @@ def test_an_error_pipe_that_nobody_reads_loses_remarks_alone() -> None:
     with running("plain", "-p", "hi", stderr=writer) as process:
         output, _ = process.communicate(timeout=30)
     assert process.returncode == ExitCode.OK and output.startswith(b"Hello")
-    remarks = _BestEffort(writer, "w")
+    remarks = BestEffort(writer, "w")
     began = time.monotonic()
     for _ in range(20):
         assert remarks.write(b"a remark\n" * 1000) == 9000

@@ -4,6 +4,8 @@ neither a traceback nor a hang."""
 from __future__ import annotations
 
 import json
+import zlib
+from base64 import b64encode
 from pathlib import Path
 from runpy import run_module
 from typing import Any
@@ -18,21 +20,23 @@ from dflash_tui.cli.chat import chat
 from dflash_tui.cli.plain.commands import COMMANDS
 from dflash_tui.core.export.document import conversation_document
 from dflash_tui.core.files.places import sessions_directory
+from dflash_tui.core.records.blocks import columns_of
+from dflash_tui.core.replay.recording import Recording
 from dflash_tui.core.sessions.sessions import load_session
 from dflash_tui.core.settings.config import CONFIG_VARIABLE
 from engine.errors import UsageFailure
+from engine.events import EngineReady, TurnFinished, TurnStarted, event_to_dict
+from support.events_for_tests import make_step
 from tests.cli.conftest import Program
 from tests.pace import examples
 
 ANY = settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
-HEAD = {"type": "session", "version": 2, "created": "2026-11-23T08:00:00+01:00"}
-KINDS = (
-    "user", "text", "started", "prefilled", "rounds", "settled", "finished", "error", "ran", "model", "title", "here",
-    "taken_back", "put_back", "branch", "file", "session", "x",
-)  # fmt: skip
+HEAD = {"type": "session", "version": 3, "created": "2026-11-23T08:00:00+01:00"}
+KINDS = ("user", "ran", "title", "here", "taken_back", "branch", "file", "session", "x")
+EVENTS = ("EngineReady", "TurnStarted", "PrefillDone", "TurnFinished", "EngineError", "Step")
 FIELDS = (
-    "turn", "parent", "text", "answer", "thought", "time", "system", "once", "files", "left_out", "carried", "settings",
-    "prompt_tokens", "reused_tokens", "ms", "block", "reason", "statistics", "message", "hint", "target", "drafter",
+    "turn", "parent", "text", "thought", "time", "system", "once", "files", "left_out", "carried", "settings",
+    "num_prompt_tokens", "milliseconds", "reason", "statistics", "message", "hint", "target", "drafter", "banner",
     "title", "name", "digest", "version", "created",
 )  # fmt: skip
 values = st.recursive(
@@ -43,17 +47,31 @@ values = st.recursive(
 )  # fmt: skip
 sound: dict[str, st.SearchStrategy[Any]] = {
     "user": st.builds(lambda turn, parent: {"turn": turn, "parent": parent, "text": "hi"}, *[st.integers(0, 5)] * 2),
-    "text": st.builds(lambda turn: {"turn": turn, "answer": "ok"}, st.integers(0, 5)),
-    "finished": st.builds(lambda turn: {"turn": turn, "reason": "stop", "statistics": []}, st.integers(0, 5)),
+    "TurnStarted": st.builds(lambda turn: event_to_dict(TurnStarted(turn, 3, 0, {})), st.integers(0, 5)),
+    "TurnFinished": st.builds(lambda turn: event_to_dict(TurnFinished(turn, "stop", "")), st.integers(0, 5)),
+    "EngineReady": st.just(event_to_dict(EngineReady("t", None, "cpu", "float32", 16, 99, 1.0))),
 }
+
+
+@st.composite
+def rounds(draw: st.DrawFn) -> Any:
+    """Rounds of a turn, sound or spoiled in one place, in flight or landed."""
+    count, first = draw(st.integers(1, 40)), draw(st.integers(0, 3))
+    steps = [make_step(2, 5, index=index, time=index / 10, text="ok") for index in range(count)]
+    columns = columns_of(draw(st.integers(1, 3)), first, steps)
+    if draw(st.booleans()):
+        columns[draw(st.integers(0, len(columns) - 1))] = draw(values)
+    packed = b64encode(zlib.compress(json.dumps(columns).encode())).decode()
+    return draw(st.sampled_from([columns, packed, packed[:-9]]))
 
 
 @st.composite
 def lines(draw: st.DrawFn) -> bytes:
     """A line of a conversation: sound, spoiled in some fields, or none at all."""
-    kind = draw(st.sampled_from(KINDS))
+    kind = draw(st.sampled_from([*KINDS, *EVENTS]))
+    name = "event" if kind in EVENTS else "type"
     fields = draw(sound.get(kind, st.just({}))) | draw(st.dictionaries(st.sampled_from(FIELDS), values, max_size=4))
-    whole = json.dumps(draw(st.sampled_from([{"type": kind, **fields}, {"type": kind, **fields}, "text", [1, 2]])))
+    whole = json.dumps(draw(st.just({name: kind, **fields}) | rounds() | st.sampled_from(["text", [1, 2]])))
     return draw(st.sampled_from([whole.encode(), whole.encode(), whole[:7].encode(), b"\0" * 99, b"[" * 9999])) + b"\n"
 
 
@@ -72,6 +90,7 @@ def test_a_conversation_that_anybody_wrote(
     assert conversation_document(conversation) and list(conversation.messages()) is not None
     for turn in conversation.tree:
         turn.events()
+    list(Recording(conversation).events())
 
 
 @ANY

@@ -16,7 +16,7 @@ from subprocess import DEVNULL, PIPE
 import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.traces.reader import TraceError, read_trace
+from dflash_tui.core.replay.recording import RecordingError, read_recording
 from support.forked import Piped
 from tests.cli.programs import program
 
@@ -44,13 +44,13 @@ def test_a_signal_stops_the_turn_and_keeps_what_was_written(number: int, code: E
 
 
 def is_recorded(trace: Path) -> bool:
-    with suppress(OSError, TraceError):
-        return len(read_trace(trace)) > 0
+    with suppress(OSError, RecordingError):
+        return len(read_recording(trace)) > 0
     return False
 
 
 def test_an_interrupted_turn_is_still_an_object_and_a_file(tmp_path: Path) -> None:
-    path, trace = tmp_path / "answer.json", tmp_path / "run.dft"
+    path, trace = tmp_path / "answer.json", tmp_path / "run.jsonl"
     with started("endless", "--json", "-o", str(path), "--trace", str(trace)) as process:
         while not is_recorded(trace):  # it tells nobody else that it answers
             time.sleep(0.05)

@@ -15,8 +15,8 @@ from dflash_tui.core.export.formats import render
 from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.race.race import RaceResult, as_race
 from dflash_tui.core.race.report import race_document
-from dflash_tui.core.traces.bundled import find_trace
-from dflash_tui.core.traces.reader import read_trace
+from dflash_tui.core.replay.bundled import find_recording
+from dflash_tui.core.replay.recording import read_recording
 from tests.core.answers_for_tests import hostile_document, make_answer
 
 from .browser import Browser, missing_browser
@@ -65,7 +65,7 @@ def lesson(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def race() -> RaceResult:
     """The first two answers of the lesson: one token at a time, and with drafts."""
-    alone, drafted, *_ = collect(read_trace(find_trace("lesson")).events()).answers()
+    alone, drafted, *_ = collect(read_recording(find_recording("lesson")).events()).answers()
     return as_race(
         alone.question, [("alone", replace(alone, label="alone")), ("DFlash", replace(drafted, label="DFlash"))]
     )

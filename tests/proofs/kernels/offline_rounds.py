@@ -14,8 +14,7 @@ from pathlib import Path
 import torch
 
 from engine.decoding.decoder import Decoder
-from engine.decoding.pieces import BLOCK, Ingestion, Proposal, Verification
-from engine.decoding.round_launches import RoundLaunches
+from engine.decoding.round_launches import BLOCK, Ingestion, Proposal, RoundLaunches, Verification
 from engine.kernels.round.accept import DraftTree, accept_tree
 from engine.kernels.round.choices import Choices, pick_choices
 from engine.kernels.round.grow import grow_tree

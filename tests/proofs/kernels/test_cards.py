@@ -144,12 +144,12 @@ def test_a_card_is_what_the_driver_says_it_has(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _index: Properties())
-    cards._found.cache_clear()
+    cards.found_card.cache_clear()
     try:
         assert card_of(torch.device("cuda", 0)) == representative(86)
         assert card_of(torch.device("cpu")) == HOPPER
     finally:
-        cards._found.cache_clear()
+        cards.found_card.cache_clear()
 
 
 def test_kernels_are_not_chosen_before_ampere() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from engine.kernels.round.report import RoundReports, report_round
-from engine.kernels.round.state import RECORD_SIZE, RoundState
+from engine.kernels.round.state import RECORD_SIZE, RoundReports, RoundState, report_round
 from engine.kernels.toolchain.jit import INTERPRETED
 from tests.kernels.tensors import CPU
 

@@ -96,7 +96,7 @@ def test_where_its_text_leaves_ours(pair: PairFiles) -> None:
 def test_the_program_answers_and_says_how(pair: PairFiles, tmp_path: Path) -> None:
     """Also where a proxy is set, which must not see what goes to our own child."""
     environment = os.environ | {"HTTP_PROXY": "http://127.0.0.1:9", "ALL_PROXY": "http://127.0.0.1:9", "NO_PROXY": ""}
-    trace = tmp_path / "trace.dft"
+    trace = tmp_path / "trace.jsonl"
     command = [PROGRAM, pair.target, "-p", QUICKSORT, "--json", "--trace", trace]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -90,6 +90,7 @@ def anthropic(url: str) -> Told:
         if block.type == "tool_use"
     ]
     said.append({"role": "user", "content": results})
+    assert client.messages.count_tokens(model=MODEL, messages=said, tools=tools).input_tokens > 0
     told = client.messages.create(model=MODEL, max_tokens=500, messages=said, tools=tools)
     return {"chat": chat, "tools": told.content[0].text}
 
@@ -194,7 +195,8 @@ def _agents(url: str, api: Any) -> Told:
 
 
 def instructor(url: str) -> Told:
-    """Its mode that lets the model choose; the one that requires a call is refused."""
+    """Its mode that lets the model choose. The one that requires a call is refused, and works where whoever uses it
+    leaves the choice to the model."""
     from collections.abc import Iterable
 
     import instructor as package
@@ -216,6 +218,9 @@ def instructor(url: str) -> Told:
     except Exception as error:
         refused = str(error)
     assert "tool_choice can't be had" in refused, refused
+    plain = OpenAI(base_url=f"{url}/v1", api_key=KEY).chat.completions.create
+    choosing = package.patch(create=lambda **asked: plain(**{**asked, "tool_choice": "auto"}), mode=package.Mode.TOOLS)
+    assert choosing(model=MODEL, messages=said, response_model=weather, max_retries=1).city == found[0].city
     chat = client.client.chat.completions.create(model=MODEL, messages=said).choices[0].message.content
     return {"chat": chat, "tools": f"It says: Rain in {found[0].city}."}
 

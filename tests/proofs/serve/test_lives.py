@@ -85,7 +85,7 @@ def test_notes_that_can_not_be_made_stop_nothing(serve: Serve, monkeypatch: pyte
             def fails(ticket: Ticket, finished: TurnFinished) -> None:
                 raise OSError(28, "No space left on device")
 
-            served.serving.scheduler._note = fails
+            served.serving.scheduler.note = fails
             for _ in range(2):
                 with connected(served) as noise:  # uvicorn warns of it
                     noise.sendall(b"\x16\x03\x01 no request\r\n\r\n")

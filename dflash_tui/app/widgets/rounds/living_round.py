@@ -32,10 +32,10 @@ LARGE = 6
 def recorded_round() -> Inspection:
     """The first telling round of the bundled recording."""
     # Imported here: the first frame doesn't wait for who reads recordings.
-    from dflash_tui.core.traces.bundled import find_trace
-    from dflash_tui.core.traces.reader import read_trace
+    from dflash_tui.core.replay.bundled import find_recording
+    from dflash_tui.core.replay.recording import read_recording
 
-    steps = (event for event in read_trace(find_trace(TRACE)).events() if isinstance(event, Step))
+    steps = (event for event in read_recording(find_recording(TRACE)).events() if isinstance(event, Step))
     return inspect_step(telling(steps), 0, 0, None)
 
 

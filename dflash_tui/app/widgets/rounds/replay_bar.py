@@ -11,11 +11,11 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
+from dflash_tui.core.replay.replay_source import FASTEST
 from dflash_tui.core.rounds.pace import pace_words
 from dflash_tui.core.rounds.travel import Place
 from dflash_tui.core.source import PlayedRecord
 from dflash_tui.core.text.harmless import sanitise
-from dflash_tui.core.traces.replay_source import FASTEST
 
 KEYS, AT_END = "Space pause · , . round · + − pace", "Space again · − slower"
 
@@ -34,10 +34,10 @@ class ReplayBar(Widget, can_focus=True):
         Binding("full_stop,right", "step(1)", "one round on"),
         Binding("comma,left", "step(-1)", "one round back"),
         Binding("escape", "leave", "back to the chat", show=False),
-        Binding("pagedown", "leap(1)", "a tenth of the trace on"),
-        Binding("pageup", "leap(-1)", "a tenth of the trace back"),
-        Binding("home", "first", "to the beginning of the trace"),
-        Binding("end", "last", "to the end of the trace"),
+        Binding("pagedown", "leap(1)", "a tenth of the recording on"),
+        Binding("pageup", "leap(-1)", "a tenth of the recording back"),
+        Binding("home", "first", "to the beginning of the recording"),
+        Binding("end", "last", "to the end of the recording"),
     ]
 
     @dataclass

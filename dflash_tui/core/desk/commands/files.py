@@ -11,9 +11,9 @@ from ...export.formats import FORMATS, render
 from ...export.of_chat import chat_document
 from ...files.desktop import SHOWN, OpeningError, open_file, why_not_opened
 from ...files.saving import save_block, save_text
+from ...replay.recording import write_recording
+from ...sessions.sessions import SUFFIX
 from ...text.fences import CodeBlock, find_blocks
-from ...traces.format import SUFFIX
-from ...traces.writer import write_conversation
 from ..command import Command
 from ..desk import Desk
 from ..face import Question, Way
@@ -92,19 +92,19 @@ def export(desk: Desk, argument: Argument) -> None:
     desk.face.saved([save_text(render(document, wanted), desk.out_dir, name)])
 
 
-def write_trace(desk: Desk, argument: Argument) -> None:
-    """Write a trace of those answers of the path whose rounds are known."""
+def record(desk: Desk, argument: Argument) -> None:
+    """Write those answers of the path whose rounds are known into a file of their own."""
     if desk.chat.busy or not desk.chat.turns:
-        raise SlashError("There is no finished answer to write a trace of yet.")
+        raise SlashError("There is no finished answer to record yet.")
     stamp = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
     try:
         path = Path(argument.text).expanduser() if argument.text else desk.out_dir / f"{stamp}{SUFFIX}"
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_conversation(path, desk.ready, desk.chat.turns)
+        write_recording(path, desk.ready, desk.chat.turns)
     except FileExistsError:
-        raise SlashError(f"{path} exists already, and traces are never overwritten. Choose another name.") from None
+        raise SlashError(f"{path} exists already, and recordings are never overwritten. Choose another name.") from None
     except (OSError, RuntimeError) as error:
-        raise SlashError(f"The trace could not be written: {getattr(error, 'strerror', None) or error}") from None
+        raise SlashError(f"The recording could not be written: {getattr(error, 'strerror', None) or error}") from None
     desk.face.saved([path], "Watch it: dflash-chat replay FILE")
 
 
@@ -120,8 +120,8 @@ COMMANDS = (
     Command(
         "trace",
         "Record this chat",
-        "write a trace of this chat, to replay it",
-        write_trace,
+        "write this chat into a file, to replay it elsewhere",
+        record,
         slash="trace",
         takes="[file]",
     ),

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from engine.commands import GenerationSettings
-from engine.decoding import pieces
+from engine.decoding import round_launches as pieces
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches

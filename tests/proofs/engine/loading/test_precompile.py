@@ -25,8 +25,7 @@ from torch import Tensor
 from engine.commands import Close, EngineOptions, WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
-from engine.decoding.pieces import Ingestion, Piece, Proposal, Verification
-from engine.decoding.round_launches import RoundLaunches
+from engine.decoding.round_launches import Ingestion, Piece, Proposal, RoundLaunches, Verification
 from engine.events import EngineReady, Event
 from engine.hub.pairs import PairFolders
 from engine.kernels.toolchain.card import HOPPER
@@ -52,6 +51,7 @@ from tests.engine.small_decoders import prompt_ids, run_turn, settings
 from tests.engine.test_service import BUNDLED
 from tests.pace import only_in_ci
 from tests.proofs.kernels.test_ahead import python, write_libcuda
+from tests.surroundings import threads
 
 if INTERPRETED:
     from triton.runtime.driver import driver
@@ -248,11 +248,11 @@ def test_the_engine_begins_with_it_and_ends_it_when_nothing_is_to_be_compiled(
     monkeypatch.setattr(waking, "wake_gpu", lambda: began.append("the GPU"))
     monkeypatch.setattr(ahead, "Compiling", lambda: began.append(Orders()) or began[-1])
     options = EngineOptions(str(bundled_pair / "target"), str(bundled_pair / "drafter"))
-    service = EngineService(options, lambda _event: None)
+    before, service = threads("engine"), EngineService(options, lambda _event: None)
     service.send(Close())
     service.start()
     service.join(60.0)
-    assert not service._thread.is_alive()
+    assert threads("engine") <= before
     gpu, compiler = began
     assert gpu == "the GPU" and isinstance(compiler, Orders) and compiler.ended and compiler.order is None
     assert ahead.mark_of(options).read_text() == "nothing"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.decoding.decoder import Decoder
 from engine.loading.checkpoint import load_drafter, load_target
-from engine.measured.costs import REPEATS, _quickest, time_rounds
+from engine.measured.costs import REPEATS, quickest, time_rounds
 from tests.engine.conftest import CPU, no_progress
 
 
@@ -39,5 +39,5 @@ def test_a_busy_moment_makes_nothing_dear() -> None:
         return time
 
     works = [timer(1.0 + number) for number in range(num_works)]
-    assert _quickest(works) == [1.0 + number for number in range(num_works)]
+    assert quickest(works) == [1.0 + number for number in range(num_works)]
     assert next(calls) == num_works * (REPEATS + 1)

@@ -12,7 +12,7 @@ import torch
 
 from engine.decoding.decoder import Decoder
 from engine.lab.judging.play import RecordedDraft
-from engine.lab.judging.selftest import DepartedText, RightByPosition, SelfTest, _bins, _positions, self_test
+from engine.lab.judging.selftest import DepartedText, RightByPosition, SelfTest, bins_of, right_by_position, self_test
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.tokenization.tokenizer import ChatTokenizer
 from tests.engine.conftest import CPU, no_progress
@@ -70,11 +70,11 @@ ANCHORS = [RecordedDraft((0.95, 0.65, 0.65), 1), RecordedDraft((0.95, 0.15), 2),
 
 
 def test_positions_count_what_was_reached() -> None:
-    assert list(_positions(ANCHORS, 3)) == [RightByPosition(3, 2), RightByPosition(2, 1), RightByPosition(0, 0)]
+    assert list(right_by_position(ANCHORS, 3)) == [RightByPosition(3, 2), RightByPosition(2, 1), RightByPosition(0, 0)]
 
 
 def test_bins_compare_confidence_with_what_was_right() -> None:
-    bins = list(_bins(ANCHORS))
+    bins = list(bins_of(ANCHORS))
     assert (bins[9].reached, bins[9].observed) == (2, 1.0) and bins[9].predicted == pytest.approx(0.95)
     assert (bins[6].reached, bins[6].observed) == (1, 0.0)
     assert (bins[1].reached, bins[1].observed) == (1, 1.0)

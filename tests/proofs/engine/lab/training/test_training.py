@@ -145,7 +145,7 @@ def test_where_attention_cannot_be_compiled_a_dense_mask_does(monkeypatch: pytes
     def fails(*_: object, **__: object) -> torch.Tensor:
         raise RuntimeError("no compiler here")
 
-    monkeypatch.setattr(masks, "_compiled", lambda: fails)
+    monkeypatch.setattr(masks, "compiled", lambda: fails)
     monkeypatch.setattr(MaskedAttention, "refused", None)
     rows = packed_rows(1)
     dense, sparse = (MaskedAttention(causal_within_documents(rows, 32), 1, 256, 256, CPU) for _ in range(2))

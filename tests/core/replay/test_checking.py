@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dflash_tui.core.traces.checked_events import checked_event
+from dflash_tui.core.sessions.checked_events import checked_event
 from engine.events import TurnStarted, event_to_dict
 
 

@@ -1,10 +1,5 @@
 from __future__ import annotations
 
-import io
-import threading
-import time
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,12 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.core.conversation.reducer import Reducer, TurnState
-from dflash_tui.core.records.blocks import ROUNDS
+from dflash_tui.core.conversation.reducer import Reducer
+from dflash_tui.core.replay.recording import Recording, RecordingError, read_recording, write_recording
+from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import StepBatch
-from dflash_tui.core.traces.format import FORMAT_VERSION, MAGIC
-from dflash_tui.core.traces.reader import Trace, TraceError, read_trace
-from dflash_tui.core.traces.writer import TraceWriter, turn_events, write_conversation
 from engine.events import (
     EngineError,
     Event,
@@ -30,7 +23,7 @@ from engine.events import (
     TurnStatistics,
 )
 from support.events_for_tests import make_step
-from tests.core.traces.steps import READY, SETTINGS, long_run, read, turns
+from tests.core.replay.steps import READY, SETTINGS, long_run, turns
 from tests.pace import examples
 
 REFUSALS = (
@@ -68,7 +61,7 @@ def runs(draw: st.DrawFn) -> list[Event]:
 
 def recorded(events: list[Event], path: Path) -> bytes:
     path.unlink(missing_ok=True)
-    writer = TraceWriter(path)
+    writer = SessionLog.record_into(path)
     for event in events:
         writer.record(event)
     writer.close()
@@ -76,9 +69,10 @@ def recorded(events: list[Event], path: Path) -> bytes:
     return path.read_bytes()
 
 
-def replayed(events: list[Event]) -> Trace:
+def replayed(events: list[Event]) -> Recording:
     with TemporaryDirectory() as folder:
-        return read(recorded(events, Path(folder) / "run.dft"))
+        recorded(events, Path(folder) / "run.jsonl")
+        return read_recording(Path(folder) / "run.jsonl")
 
 
 def state(reducer: Reducer) -> tuple[object, ...]:
@@ -94,7 +88,7 @@ def state(reducer: Reducer) -> tuple[object, ...]:
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
 def test_a_replay_shows_what_the_run_showed_at_every_step(events: list[Event]) -> None:
     trace = replayed(events)
-    assert trace.problem is None and trace.header.source == "engine"
+    assert trace.problem is None and trace.program
     live, again = Reducer(), Reducer()
     live.apply(events[0])
     for event, copy in zip(events[1:], trace.events(), strict=True):
@@ -147,24 +141,26 @@ def test_steps_are_found_by_batch_by_turn_and_from_anywhere(events: list[Event],
     assert not trace.steps_of_turn(99)
 
 
-def test_a_trace_cut_at_any_byte_replays_up_to_the_cut_and_says_so(tmp_path: Path) -> None:
-    events = long_run()
-    data = recorded(events, tmp_path / "run.dft")
-    read_before, lengths = 0, set()
-    for length in (*range(0, len(data) - 1, 4), len(data) - 1):
+def test_a_recording_cut_anywhere_plays_up_to_the_cut_and_says_so(tmp_path: Path) -> None:
+    path, events = tmp_path / "run.jsonl", long_run()
+    writer = SessionLog.record_into(path)
+    for event in events[:20]:
+        writer.record(event)
+    data = path.read_bytes()
+    writer.close()
+    begun, read_before = data.index(b"TurnStarted"), 0
+    for length in (*range(data.index(b"\n") + 1, len(data) - 1, 4), len(data) - 1):
+        path.write_bytes(data[:length])
         try:
-            trace = read(data[:length])
-        except TraceError:
-            assert read_before == 0  # nothing of it had come yet
+            recording = read_recording(path)
+        except RecordingError:
+            assert length < begun + 300  # nothing of it had come yet
             continue
-        assert trace.problem is not None
-        copies = list(trace.events())
-        assert copies == events[: len(copies)]
-        assert len(copies) >= read_before
-        read_before = len(copies)
-        lengths.add(read_before)
-    assert read_before == len(read(data)) == len(events)
-    assert {3, 3 + ROUNDS, 3 + 44} < lengths, "a block can be read as soon as its bytes are there"
+        assert recording.problem is not None and "ends within" in recording.problem
+        rounds = list(recording.steps)
+        assert rounds == events[3 : 3 + len(rounds)] and len(rounds) >= read_before
+        read_before = len(rounds)
+    assert read_before == 16, "the last line was cut"
 
 
 @pytest.mark.parametrize("error", REFUSALS, ids=lambda error: error.kind)
@@ -178,117 +174,39 @@ def test_a_refused_question_and_what_is_behind_it_are_kept(error: EngineError, c
         step = replace(make_step(0, 0, index=0, text=f"answer {turn}"), turn=turn)
         events += [TurnStarted(turn, 40, 0, SETTINGS, f"question {turn}"), PrefillDone(turn, 5.0), step]
         events.append(TurnFinished(turn, "stop", f"answer {turn}", statistics=TurnStatistics(num_tokens=1)))
-    recorded(events, tmp_path / "run.dft")
-    trace = read_trace(tmp_path / "run.dft")
+    recorded(events, tmp_path / "run.jsonl")
+    trace = read_recording(tmp_path / "run.jsonl")
     assert trace.problem is None and list(trace.events()) == events
     reducer = Reducer()
     for event in events:
         reducer.apply(event)
-    write_conversation(tmp_path / "after.dft", reducer.ready, reducer.turns)
-    assert list(read_trace(tmp_path / "after.dft").events()) == events
-
-
-def test_what_was_flushed_survives_a_kill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dflash_tui.core.traces.writer.FLUSH_SECONDS", 0.0)
-    events = long_run()
-    writer = TraceWriter(tmp_path / "run.dft")
-    for count, event in enumerate(events[:50], start=1):
-        writer.record(event)
-        deadline = time.monotonic() + 20
-        while _readable(writer.path) < count:
-            assert time.monotonic() < deadline
-            time.sleep(0.001)
-    writer.close()
-
-
-def _readable(path: Path) -> int:
-    """Events of a file that is being written."""
-    try:
-        return len(read_trace(path))
-    except TraceError:
-        return 0
+    write_recording(tmp_path / "after.jsonl", reducer.ready, reducer.turns)
+    assert list(read_recording(tmp_path / "after.jsonl").events()) == events
 
 
 def test_an_existing_file_is_never_overwritten(tmp_path: Path) -> None:
-    path = tmp_path / "kept.dft"
+    path = tmp_path / "kept.jsonl"
     path.write_text("precious")
     with pytest.raises(FileExistsError):
-        TraceWriter(path)
+        SessionLog.record_into(path)
     with pytest.raises(FileExistsError):
-        write_conversation(path, READY, [])
+        write_recording(path, READY, [])
     assert path.read_text() == "precious"
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_ends_the_trace_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("builtins.open", lambda *_, **__: io.FileIO("/dev/full", "w"))
-    writer = TraceWriter(tmp_path / "full.dft")
-    monkeypatch.undo()
-    for event in long_run():
-        writer.record(event)
-    writer.close()
-    assert writer.failure is not None and "No space left" in writer.failure
 
 
 def test_a_conversation_is_written_afterwards_as_it_would_have_been_live(tmp_path: Path) -> None:
     events, reducer = long_run(), Reducer()
     for event in events:
         reducer.apply(event)
-    write_conversation(tmp_path / "after.dft", reducer.ready, reducer.turns)
-    trace = read_trace(tmp_path / "after.dft")
+    write_recording(tmp_path / "after.jsonl", reducer.ready, reducer.turns)
+    trace = read_recording(tmp_path / "after.jsonl")
     assert list(trace.events()) == events
-    assert trace.header.source == "history"
 
 
-def test_a_turn_that_never_started_has_no_events_but_its_end() -> None:
-    end = TurnFinished(4, "error", "")
-    assert list(turn_events(TurnState(4, finished=end))) == [end]
-
-
-def test_a_trace_of_the_future_is_refused_in_words(tmp_path: Path) -> None:
-    data = recorded(long_run(), tmp_path / "run.dft")
-    known = MAGIC + b"%d\n" % FORMAT_VERSION
-    with pytest.raises(TraceError, match="newer dflash-chat") as caught:
-        read(data.replace(known, MAGIC + b"%d\n" % (FORMAT_VERSION + 1)))
-    assert "Update" in caught.value.hint
-    with pytest.raises(TraceError, match="older dflash-chat"):
-        read(data.replace(known, MAGIC + b"%d\n" % (FORMAT_VERSION - 1)))
-
-
-def test_whoever_records_waits_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A disk that doesn't answer holds up the trace alone."""
-    answers = threading.Event()
-    write = TraceWriter._write
-    monkeypatch.setattr("dflash_tui.core.traces.writer.FLUSH_SECONDS", 0.0)
-    writer = TraceWriter(tmp_path / "slow.dft")
-    monkeypatch.setattr(writer._frames, "_write", lambda *data: answers.wait(20) and write(writer, *data))
-    events = long_run()
-    for event in events:
-        writer.record(event)
-    assert not answers.is_set()
-    answers.set()
-    writer.close()
-    assert list(read_trace(writer.path).events()) == events
-
-
-def test_a_killed_program_leaves_its_rounds(tmp_path: Path) -> None:
-    path, steps = tmp_path / "run.dft", [make_step(2, 5, index=index, time=index / 10) for index in range(40)]
-    writer = TraceWriter(path)
-    for event in (TurnStarted(1, 3, 0, {}), *steps):
-        writer.record(event)
-    _until(lambda: _steps_in(path) == steps)
-    writer.close()
-
-
-def _steps_in(path: Path) -> list[Step]:
-    """As far as it came."""
-    with suppress(TraceError):
-        return list(read_trace(path).steps)
-    return []
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+def test_recordings_of_another_version_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "run.jsonl"
+    for data, age in ((b"dflash-trace 9\n\0", "older"), (b'{"type":"session","version":2,"created":""}\n', "older"),
+                      (b'{"type":"session","version":99,"created":""}\n', "newer")):  # fmt: skip
+        path.write_bytes(data)
+        with pytest.raises(RecordingError, match=f"an? {age} dflash-chat"):
+            read_recording(path)

@@ -7,13 +7,21 @@ from dataclasses import fields, is_dataclass, replace
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from engine.events import TurnStarted, event_from_dict
+from engine.events import (
+    EngineError,
+    EngineReady,
+    PrefillDone,
+    TurnFinished,
+    TurnStarted,
+    event_from_dict,
+)
 
 from ..records.numbers import MAX_NUMBER
 from ..settings.decoding import known_settings
 from ..text.harmless import without_surrogates
-from .format import JsonEvent
 
+RecordedEvent = EngineReady | TurnStarted | PrefillDone | TurnFinished | EngineError
+"""Events that files hold as JSON. Rounds stand in blocks; ``LoadProgress`` and ``Notice`` are left out."""
 MAX_NAME = 200
 """Characters of what should be a line: the name of a model, a device, a version."""
 LONG_TEXTS = ("question", "text", "thought", "message", "hint", "banner")
@@ -21,15 +29,15 @@ LONG_TEXTS = ("question", "text", "thought", "message", "hint", "banner")
 MAX_LIST = 1024
 
 
-def checked_event(data: dict[str, Any]) -> JsonEvent | None:
+def checked_event(data: dict[str, Any]) -> RecordedEvent | None:
     """The event that a JSON object describes, fit to be shown; None when it describes none."""
-    if data.get("event") not in (kind.__name__ for kind in get_args(JsonEvent)):
+    if data.get("event") not in (kind.__name__ for kind in get_args(RecordedEvent)):
         return None
     try:
         event = event_from_dict(data)
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
-    if not isinstance(event, JsonEvent) or not is_sound(event):
+    if not isinstance(event, RecordedEvent) or not is_sound(event):
         return None
     if isinstance(event, TurnStarted):
         event = replace(event, settings=known_settings(event.settings))
@@ -42,7 +50,7 @@ def one_line(text: str) -> str:
     return "".join(char if char.isprintable() else "\ufffd" for char in text[:MAX_NAME])
 
 
-def _texts(event: JsonEvent) -> list[tuple[str, str]]:
+def _texts(event: RecordedEvent) -> list[tuple[str, str]]:
     return [(field.name, value) for field in fields(event) if isinstance(value := getattr(event, field.name), str)]
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dflash_tui.core.traces.reader import read_trace
+from dflash_tui.core.replay.recording import read_recording
 from tests.pace import IN_CI
 
 ABSENT = ("click", "hypothesis", "platformdirs", "pytest", "rich", "textual")
@@ -25,9 +25,9 @@ def test_a_trace_is_recorded_with_the_engine_alone(tmp_path: Path) -> None:
     code = WITHOUT.format(absent=ABSENT, arguments=["--only", *names, "--into", str(tmp_path)])
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["maths.dft"][:IN_CI], "the other one belongs to a card"
+    assert [path.name for path in tmp_path.iterdir()] == ["maths.jsonl"][:IN_CI], "the other one belongs to a card"
     if not IN_CI:
         return
-    trace = read_trace(tmp_path / "maths.dft")
+    trace = read_recording(tmp_path / "maths.jsonl")
     assert trace.problem is None and trace.ready is not None and trace.ready.device == "cpu"
     assert "19" in "".join(token.text for step in trace.steps for token in step.emitted)  # 12 and 7 more

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,18 +14,19 @@ from hypothesis import strategies as st
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.records.blocks import ROUNDS, Block
-from dflash_tui.core.records.rows import COLUMNS
+from dflash_tui.core.replay import replay_source
+from dflash_tui.core.replay.bundled import RECORDINGS, SHOWN, bundled_recordings, find_recording
+from dflash_tui.core.replay.recording import RecordingError, read_recording
+from dflash_tui.core.replay.replay_source import FASTEST, ReplaySource
+from dflash_tui.core.sessions.sessions import SessionLog
+from dflash_tui.core.sessions.turn import CUT_OFF
 from dflash_tui.core.source import Happening, Rewind, StepBatch
 from dflash_tui.core.text.wrapping import Document
-from dflash_tui.core.traces import format, replay_source
-from dflash_tui.core.traces.bundled import SHOWN, TRACES, bundled_traces, find_trace
-from dflash_tui.core.traces.reader import TraceError, read_trace
-from dflash_tui.core.traces.replay_source import FASTEST, ReplaySource
-from dflash_tui.core.traces.writer import TraceWriter
 from engine.commands import Close, GenerationSettings, Stop
 from engine.events import EngineError, EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
 from support.events_for_tests import make_step
 from tests.pace import examples
+from tests.surroundings import threads
 
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.0)
 
@@ -38,7 +38,7 @@ def run_of(steps: int, seconds: float = 0.05) -> list[Event]:
 
 
 def write(path: Path, events: list[Event]) -> Path:
-    writer = TraceWriter(path)
+    writer = SessionLog.record_into(path)
     for event in events:
         writer.record(event)
     writer.close()
@@ -119,27 +119,27 @@ def conversation(sizes: tuple[int, ...] = (40, 3, 90)) -> list[Event]:
 
 def test_everything_comes_in_order(tmp_path: Path) -> None:
     run = run_of(700)
-    with replay(write(tmp_path / "run.dft", run)) as (source, events):
+    with replay(write(tmp_path / "run.jsonl", run)) as (source, events):
         until(lambda: source.ended)
     assert events == run and source.played == 700
 
 
 def test_a_run_that_would_be_over_at_once_starts_slowed() -> None:
-    with replay(find_trace("gpu"), None) as (source, _):
-        until(lambda: source.trace is not None and source.pace < 1)
-        assert source.trace is not None and source.trace.seconds < 0.1
-        assert 15 < source.trace.seconds / source.pace < 25
+    with replay(find_recording("gpu"), None) as (source, _):
+        until(lambda: source.record is not None and source.pace < 1)
+        assert source.record is not None and source.record.seconds < 0.1
+        assert 15 < source.record.seconds / source.pace < 25
 
 
 def test_the_recorded_pace_is_kept(tmp_path: Path) -> None:
     started = time.monotonic()
-    with replay(write(tmp_path / "run.dft", run_of(10, 0.05)), pace=2.0) as (source, _):
+    with replay(write(tmp_path / "run.jsonl", run_of(10, 0.05)), pace=2.0) as (source, _):
         until(lambda: source.ended)
     assert time.monotonic() - started >= 0.5 / 2 + replay_source.PAUSE
 
 
 def test_it_pauses_steps_and_goes_on(tmp_path: Path) -> None:
-    with replay(write(tmp_path / "run.dft", run_of(50, 0.02)), pace=1.0) as (source, events):
+    with replay(write(tmp_path / "run.jsonl", run_of(50, 0.02)), pace=1.0) as (source, events):
         until(lambda: source.played >= 1)
         source.send(Stop())
         assert not source.playing
@@ -161,9 +161,9 @@ def test_going_anywhere_shows_what_playing_up_to_there_shows(data: st.DataObject
     run = conversation()
     total = num_steps(list(run))
     wanted = data.draw(st.lists(st.integers(0, total), min_size=1, max_size=5))
-    with TemporaryDirectory() as folder, replay(write(Path(folder) / "run.dft", run), pace=0.05) as (source, told):
+    with TemporaryDirectory() as folder, replay(write(Path(folder) / "run.jsonl", run), pace=0.05) as (source, told):
         source.send(Stop())
-        until(lambda: source.trace is not None)
+        until(lambda: source.record is not None)
         jumping, seen = Shown(), 0
         for steps in wanted:
             source.seek(steps)
@@ -190,7 +190,7 @@ def upto(run: list[Event], steps: int) -> int:
 
 def test_it_plays_on_from_where_it_was_sent_back_to(tmp_path: Path) -> None:
     run = run_of(50, 0.02)
-    with replay(write(tmp_path / "run.dft", run), pace=1.0) as (source, told):
+    with replay(write(tmp_path / "run.jsonl", run), pace=1.0) as (source, told):
         source.seek(50)
         until(lambda: source.ended)
         source.seek(30)
@@ -203,7 +203,7 @@ def test_it_plays_on_from_where_it_was_sent_back_to(tmp_path: Path) -> None:
 
 def test_a_jump_asked_for_before_the_trace_was_read_is_kept(tmp_path: Path) -> None:
     events: list[Happening] = []
-    source = ReplaySource(write(tmp_path / "run.dft", run_of(20, 60.0)), events.append)
+    source = ReplaySource(write(tmp_path / "run.jsonl", run_of(20, 60.0)), events.append)
     source.seek(12)
     source.start()
     until(lambda: source.played == 12)
@@ -213,10 +213,10 @@ def test_a_jump_asked_for_before_the_trace_was_read_is_kept(tmp_path: Path) -> N
 
 
 def test_a_jump_into_a_long_answer_decodes_next_to_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write(tmp_path / "run.dft", run_of(4000, 6.0))
+    path = write(tmp_path / "run.jsonl", run_of(4000, 6.0))
     with replay(path) as (source, told):
         source.send(Stop())
-        until(lambda: source.trace is not None)
+        until(lambda: source.record is not None)
         shown = Shown()
         count, read = [0], Block.step
 
@@ -241,21 +241,21 @@ def test_paces_out_of_range_are_refused(tmp_path: Path) -> None:
 
 
 def test_closing_ends_it_at_once(tmp_path: Path) -> None:
-    with replay(write(tmp_path / "run.dft", run_of(50, 60.0)), pace=0.05) as (source, _):
-        until(lambda: source.trace is not None)
+    before = threads("replay")
+    with replay(write(tmp_path / "run.jsonl", run_of(50, 60.0)), pace=0.05) as (source, _):
+        until(lambda: source.record is not None)
         source.send(Close())
         source.join(10)
-        assert not source._thread.is_alive()
+        assert threads("replay") <= before
 
 
-def test_a_cut_trace_ends_its_turn_and_says_so(tmp_path: Path) -> None:
-    whole = write(tmp_path / "run.dft", run_of(40))
-    whole.write_bytes(whole.read_bytes()[:-60])
+def test_a_recording_cut_short_ends_its_turn_and_says_so(tmp_path: Path) -> None:
+    whole = write(tmp_path / "run.jsonl", run_of(40)[:-1])
     with replay(whole) as (source, events):
         until(lambda: source.ended)
     *_, error, finished = events
-    assert isinstance(error, EngineError) and "cut short" in error.message and error.turn == 1
-    assert isinstance(finished, TurnFinished) and finished.reason == "stopped"
+    assert isinstance(error, EngineError) and error.message == CUT_OFF and error.turn == 1
+    assert isinstance(finished, TurnFinished) and finished.reason == "error"
     reducer = Reducer()
     for event in events:
         reducer.apply(event)
@@ -264,7 +264,7 @@ def test_a_cut_trace_ends_its_turn_and_says_so(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_no_trace_ends_the_engine_in_words(tmp_path: Path) -> None:
-    for path in (tmp_path / "none.dft", write_text(tmp_path / "text.dft")):
+    for path in (tmp_path / "none.jsonl", write_text(tmp_path / "text.jsonl")):
         with replay(path) as (source, events):
             until(lambda events=events: bool(events))
             source.join(10)
@@ -280,10 +280,10 @@ def write_text(path: Path) -> Path:
 # The bundled traces
 
 
-@pytest.mark.parametrize("name", sorted(bundled_traces().keys() - {"lesson"}))
-def test_bundled_traces_are_whole_small_and_of_the_bundled_pair(name: str) -> None:
-    path = bundled_traces()[name]
-    trace = read_trace(path)
+@pytest.mark.parametrize("name", sorted(bundled_recordings().keys() - {"lesson"}))
+def test_bundled_recordings_are_whole_small_and_of_the_bundled_pair(name: str) -> None:
+    path = bundled_recordings()[name]
+    trace = read_recording(path)
     assert trace.problem is None and path.stat().st_size < 100_000
     assert trace.ready is not None and trace.ready.target_hash and trace.ready.drafter_hash
     sampled = {step.temperature > 0 for step in trace.steps}
@@ -292,23 +292,16 @@ def test_bundled_traces_are_whole_small_and_of_the_bundled_pair(name: str) -> No
 
 
 def test_the_bundled_recordings_are_told_of_and_take_little_room() -> None:
-    assert SHOWN.keys() == bundled_traces().keys(), "whoever chooses among them is told what each shows"
-    rounds = sum(len(read_trace(path).steps) for path in bundled_traces().values())
-    assert sum(path.stat().st_size for path in bundled_traces().values()) / rounds < 52, "bytes a round"
+    assert SHOWN.keys() == bundled_recordings().keys(), "whoever chooses among them is told what each shows"
+    rounds = sum(len(read_recording(path).steps) for path in bundled_recordings().values())
+    assert sum(path.stat().st_size for path in bundled_recordings().values()) / rounds < 80, "bytes a round"
 
 
 def test_traces_are_found_by_name_and_by_path(tmp_path: Path) -> None:
-    assert find_trace("demo") == find_trace("code") == TRACES / "code.dft"
-    own = write(tmp_path / "mine.dft", run_of(2))
-    assert find_trace(str(own)) == own
-    with pytest.raises(TraceError, match="no file nope"):
-        find_trace("nope")
-    with pytest.raises(TraceError, match="not a trace"):
-        find_trace(str(write_text(tmp_path / "text.dft")))
-
-
-def test_the_format_is_documented_as_it_is() -> None:
-    text = (Path(format.__file__).parent / "FORMAT.md").read_text()
-    dictionary = format.DICTIONARY
-    assert f"{len(dictionary)} of them, with the Adler-32 checksum {zlib.adler32(dictionary):08x}" in text
-    assert f"Traces, format {format.FORMAT_VERSION}" in text and f"{COLUMNS} of them" in text
+    assert find_recording("demo") == find_recording("code") == RECORDINGS / "code.jsonl"
+    own = write(tmp_path / "mine.jsonl", run_of(2))
+    assert find_recording(str(own)) == own
+    with pytest.raises(RecordingError, match="no file, recording or conversation"):
+        find_recording("nope")
+    with pytest.raises(RecordingError, match="not a conversation"):
+        find_recording(str(write_text(tmp_path / "text.jsonl")))

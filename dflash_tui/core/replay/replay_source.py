@@ -1,11 +1,10 @@
-"""A trace in the place of the engine: the same events, at the pace they once came or at another. Imports no torch."""
+"""A recording in the place of the engine: the same events, at the pace they once came or at another. No torch."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 
 from engine.commands import Close, Command, Stop
@@ -14,7 +13,7 @@ from engine.events import EngineError, Event, PrefillDone, Step, TurnStarted
 from ..records.numbers import SECOND
 from ..rounds.pace import replay_pace
 from ..source import ASKING, Capabilities, Emit, Rewind, described
-from .reader import Trace, TraceError, read_trace
+from .recording import Recording, RecordingError, read_recording
 
 SLOWEST, FASTEST = 1e-4, 1000.0
 """Paces, as multiples of the recorded one. The fastest is as fast as the screen takes it."""
@@ -38,8 +37,8 @@ class ReplaySource:
         """``pace`` None is the recorded one, or slower where all would be over before anybody saw it."""
         self.path = path
         self.name = path.name
-        self.trace: Trace | None = None
-        """The trace; None until it has been read."""
+        self.record: Recording | None = None
+        """The recording; None until it has been read."""
         self.pace = 1.0 if pace is None else pace
         """Times the recorded pace. Change it with :meth:`set_pace`."""
         self._suit = pace is None
@@ -48,16 +47,16 @@ class ReplaySource:
         self.playing = True
         self._emit = emit
         self._position = 0
-        """Events handed out so far, those of the trace's ending included."""
+        """Events handed out so far."""
         self._ahead: Iterator[Event] = iter(())
         self._next: Event | None = None
-        """The event to hand out next; None before the trace has been read, and at its end."""
+        """The event to hand out next; None before the recording has been read, and at its end."""
         self._clock, self._since = 0.0, 0.0
         """What the turn's clock showed, in seconds, when it was last set; and when that was."""
         self._told = 0.0
         """When the latest event was due, in seconds of the turn's clock."""
         self._wanted: int | None = None
-        """How many rounds to have played once the trace has been read; None to play from the start."""
+        """How many rounds to have played once the recording has been read; None to play from the start."""
         self._closed = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._main, name="replay", daemon=True)
@@ -68,14 +67,14 @@ class ReplaySource:
 
     @property
     def length(self) -> int | None:
-        """Steps in all; None before the trace has been read."""
-        return None if self.trace is None else len(self.trace.steps)
+        """Steps in all; None before the recording has been read."""
+        return None if self.record is None else len(self.record.steps)
 
     @property
     def origin(self) -> str:
-        if self.trace is None:
+        if self.record is None:
             return ""
-        made, ready = self.trace.header.created[:10], self.trace.ready
+        made, ready = self.record.created[:10], self.record.ready
         what = described(ready.banner).partition(" (")[0] if ready else ""
         where = f"on {ready.device}" if ready and ready.device else ""
         return " · ".join(filter(None, (f"{what} {where}".strip(), f"recorded {made}" if made else "")))
@@ -83,7 +82,7 @@ class ReplaySource:
     @property
     def ended(self) -> bool:
         """Whether everything was handed out."""
-        return self.trace is not None and self._position >= _length(self.trace)
+        return self.record is not None and self._position >= len(self.record)
 
     def start(self) -> None:
         self._thread.start()
@@ -120,12 +119,12 @@ class ReplaySource:
     def seek(self, played: int) -> None:
         """Go to where ``played`` steps are out, and play on from there. What that takes has been handed out when this
         returns: :class:`StepBatch` for steps on the way, after a :class:`Rewind` when it is a way back. Who wants the
-        last step wants what comes after it as well; before the trace has been read the wish is kept."""
+        last step wants what comes after it as well; before the recording has been read the wish is kept."""
         with self._changed:
-            if self.trace is None:
+            if self.record is None:
                 self._wanted = played
             else:
-                self._go(self.trace, min(max(played, 0), len(self.trace.steps)))
+                self._go(self.record, min(max(played, 0), len(self.record.steps)))
                 self._changed.notify()
 
     def seek_round(self, turn: int, index: int) -> None:
@@ -135,47 +134,47 @@ class ReplaySource:
             self.seek(steps[min(max(index, 0), len(steps) - 1)] + 1)
 
     def steps_of_turn(self, turn: int) -> range:
-        """Which steps of the trace are a turn's, those that are still to come included."""
-        return self.trace.steps_of_turn(turn) if self.trace is not None else range(0)
+        """Which steps of the recording are a turn's, those that are still to come included."""
+        return self.record.steps_of_turn(turn) if self.record is not None else range(0)
 
-    def _go(self, trace: Trace, played: int) -> None:
-        position = trace.number_of_step(played - 1) + 1 if played else 0
-        if played == len(trace.steps):
-            position = _length(trace)
+    def _go(self, recording: Recording, played: int) -> None:
+        position = recording.number_of_step(played - 1) + 1 if played else 0
+        if played == len(recording.steps):
+            position = len(recording)
         if position < self._position:
             self._emit(Rewind())
             self._position = 0
-        for happening in chain(trace.happenings(self._position, position), _ending(trace, self._position, position)):
+        for happening in recording.happenings(self._position, position):
             self._emit(happening)
         self.played = played
-        self._stand(trace, position)
-        self._told = trace.steps.time[played - 1] / SECOND if played else 0.0
+        self._stand(recording, position)
+        self._told = recording.steps.time[played - 1] / SECOND if played else 0.0
         self._set_clock(self._told)
 
-    def _stand(self, trace: Trace, position: int) -> None:
+    def _stand(self, recording: Recording, position: int) -> None:
         """Hand out event number ``position`` next."""
         self._position = position
-        self._ahead = chain(trace.events(position), _ending(trace, position, _length(trace)))
+        self._ahead = recording.events(position)
         self._next = next(self._ahead, None)
 
     def _main(self) -> None:
         try:
-            trace = read_trace(self.path)
-        except TraceError as error:
+            recording = read_recording(self.path)
+        except RecordingError as error:
             self._emit(EngineError("usage", str(error), error.hint, fatal=True))
         except OSError as error:
             message = f"{self.path} can't be read: {error.strerror}."
             self._emit(EngineError("usage", message, "Choose another file.", fatal=True))
         else:
-            self._begin(trace)
+            self._begin(recording)
             self._play()
 
-    def _begin(self, trace: Trace) -> None:
+    def _begin(self, recording: Recording) -> None:
         with self._changed:
-            self.trace = trace
+            self.record = recording
             if self._suit:
-                self.pace = max(replay_pace(trace.seconds), SLOWEST)
-            self._stand(trace, 0)
+                self.pace = max(replay_pace(recording.seconds), SLOWEST)
+            self._stand(recording, 0)
             self._set_clock(0.0)
         if self._wanted is not None:
             self.seek(self._wanted)
@@ -234,13 +233,3 @@ class ReplaySource:
 
     def _set_clock(self, value: float) -> None:
         self._clock, self._since = value, time.monotonic()
-
-
-def _length(trace: Trace) -> int:
-    """How many events there are to hand out, the trace's ending included."""
-    return len(trace) + len(trace.ending)
-
-
-def _ending(trace: Trace, start: int, stop: int) -> list[Event]:
-    """What of the ending is among the events from ``start`` to before ``stop``."""
-    return trace.ending[max(start - len(trace), 0) : max(stop - len(trace), 0)]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 
 from hypothesis import strategies as st
 
 from dflash_tui.core.records.rows import CHANNELS, SOURCES, VERDICTS
-from dflash_tui.core.traces.reader import Trace, read_stream
 from engine.events import (
     DraftToken,
     EmittedToken,
@@ -145,10 +143,6 @@ def turns(draw: st.DrawFn) -> list[Step]:
     """Up to 35 rounds, which are more than a block, of up to six kinds: making one takes longer than what is tested."""
     kinds = draw(st.lists(steps() | tree_steps() | partial_steps() | sourced_steps(), min_size=1, max_size=6))
     return draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=35))
-
-
-def read(data: bytes) -> Trace:
-    return read_stream(io.BytesIO(data), "test.dft")
 
 
 def long_run() -> list[Event]:

@@ -1,0 +1,18 @@
+"""Threads that may be in native code when the program ends."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+
+class NativeThread(threading.Thread):
+    """A daemon that runs code of torch, CUDA or tokenizers. C++ that comes back into an interpreter which is being
+    taken down aborts the process: a program that ends while one runs must leave without taking it down."""
+
+    def __init__(self, target: Callable[[], None], name: str) -> None:
+        super().__init__(target=target, name=name, daemon=True)
+
+
+def native_threads_run() -> bool:
+    return any(isinstance(thread, NativeThread) for thread in threading.enumerate())
