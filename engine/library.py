@@ -48,11 +48,11 @@ def load(
     require_folder()
     from .service import load_runner
 
-    told: list[EngineReady] = []
+    ready: list[EngineReady] = []
 
     def emit(event: Event) -> None:
         if isinstance(event, EngineReady):
-            told.append(event)
+            ready.append(event)
         elif isinstance(event, LoadProgress) and progress is not None:
             progress(event)
 
@@ -61,7 +61,7 @@ def load(
     except Exception as error:
         _raise(error)
     assert runner is not None, "nothing cancels this"
-    return Pair(runner, told[-1])
+    return Pair(runner, ready[-1])
 
 
 class Pair:

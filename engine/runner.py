@@ -62,7 +62,7 @@ class Runner:
         self.text_so_far = ""
         """The answer so far of the running or last turn."""
         self._fingerprints, self._packed, self._limits = fingerprints, packed, limits
-        self._told: set[Limit] = set()
+        self._limits_told: set[Limit] = set()
         """Limits that have been told already."""
         self.costs_seconds = 0.0
         """Seconds that timing the costs took; 0 where they are known from an earlier start."""
@@ -112,8 +112,8 @@ class Runner:
         if settings.block_size == AUTO and settings.speculation:
             self.learn_costs()
         for limit in self._limits.met_by(*_asked(ask)):
-            if limit not in self._told:
-                self._told.add(limit)
+            if limit not in self._limits_told:
+                self._limits_told.add(limit)
                 yield Notice(limit.says, limit.instead, ahead=True)
 
         def poll() -> GenerationSettings | None:
@@ -125,7 +125,7 @@ class Runner:
                 settings = settings.with_changes(change)
             return replace(settings, max_new_tokens=min(settings.max_new_tokens, end)) if end else settings
 
-        said: list[int] = []
+        token_ids: list[int] = []
         end = 0  # tokens, of an answer that goes round in circles
         turn = TurnEvents(self, ask, prompt, started)
         for progress in self.decoder.decode(prompt, poll, ask.compares, ask.turn):
@@ -133,9 +133,9 @@ class Runner:
                 if self._threads is not None:
                     self._threads.took(progress.total_ms, progress.verify_width)
                 for token in () if end else progress.emitted:
-                    said.append(token)
-                    if goes_in_circles(said):
-                        end = len(said) + ONCE_MORE
+                    token_ids.append(token)
+                    if goes_in_circles(token_ids):
+                        end = len(token_ids) + ONCE_MORE
                         break
                 yield turn.step(progress)
             else:
@@ -200,11 +200,11 @@ class Runner:
         """Chooses the kernels' tiles by timing, where ``runs_on_device``: at the first start on a card that nobody
         measured."""
         prompt = self.tokenizer.prompt([Message("user", "Hi")], thinking=False)
-        found = time_tiles(
+        tiles = time_tiles(
             self.decoder, prompt, lambda what: emit(LoadProgress(what, 0, 0, remark=True)),
             lambda done, total: emit(LoadProgress("choosing tiles by timing", done, total)),
         )  # fmt: skip
-        emit(LoadProgress(found.describe(), 0, 0, remark=True))
+        emit(LoadProgress(tiles.describe(), 0, 0, remark=True))
 
     def learn_costs(self) -> None:
         """Learns what rounds cost here and lets the verify width follow; times them at most once, which empties the

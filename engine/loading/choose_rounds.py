@@ -132,7 +132,11 @@ class TimedTiles:
 def identity_of(decoder: Decoder, head_in_8_bits: bool) -> tuple[str, ...]:
     """All that the best tiles depend on: the card, shapes and formats of the weights, the compiler."""
     models = [decoder.target, *([] if decoder.drafter is None else [decoder.drafter])]
-    shapes = [f"{name} {tuple(part.shape)} {part.dtype}" for model in models for name, part in model.named_parameters()]
+    shapes = [
+        f"{name} {tuple(parameter.shape)} {parameter.dtype}"
+        for model in models
+        for name, parameter in model.named_parameters()
+    ]
     digest = hashlib.sha256("\n".join(shapes).encode()).hexdigest()
     return (repr(card_of(decoder.device)), digest, f"drafts by {8 if head_in_8_bits else 16} bits", torch.__version__)
 

@@ -54,8 +54,8 @@ class PairedDrafter(Drafter):
         there is one layer."""
 
     @abstractmethod
-    def step(self, target: TargetModel, pair: Pairs, place: int, keys: LayerCache, rope: RopeTable) -> Drafted:
-        """Drafts the token behind one pair, which stands at ``place``."""
+    def step(self, target: TargetModel, pair: Pairs, position: int, keys: LayerCache, rope: RopeTable) -> Drafted:
+        """Drafts the token behind one pair, which stands at ``position``."""
 
     def ingest(self, features: Tensor, cache: Cache) -> None:
         embedded, hidden = self.rows_of(features)
@@ -77,9 +77,9 @@ class PairedDrafter(Drafter):
         keys, rows = kept_of(cache)
         hidden, found = rows.at(newest), []
         token = torch.tensor([anchor], device=hidden.device)
-        for place in range(newest, newest + block_size - 1):
+        for position in range(newest, newest + block_size - 1):
             pair = Pairs(target.embed(token), hidden)
-            logits, hidden = self.step(target, pair, place, keys, self._rope(place, 1, cache))
+            logits, hidden = self.step(target, pair, position, keys, self._rope(position, 1, cache))
             found.append(logits.softmax(dim=-1))
             token = self.tokens(found[-1].argmax(dim=-1))
         return torch.cat(found)

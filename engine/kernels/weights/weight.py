@@ -61,9 +61,9 @@ class Weight(ABC):
         axis, together = len(self.shape) - 2, self.rows_together
         assert start % together == end % together == 0, f"rows {start} to {end} are no whole panels of {together}"
 
-        def of(part: Tensor) -> Tensor:
-            unit = self.shape[axis] // part.shape[axis]
-            return part.narrow(axis, start // unit, (end - start) // unit)
+        def of(tensor: Tensor) -> Tensor:
+            unit = self.shape[axis] // tensor.shape[axis]
+            return tensor.narrow(axis, start // unit, (end - start) // unit)
 
         return type(self)(of(self.values), None if self.scales is None else of(self.scales))
 

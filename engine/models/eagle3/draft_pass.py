@@ -49,7 +49,7 @@ class Eagle3DraftPass:
         self.out = replace(out, token=bound.tokens, ids=drafter.token_ids)
         self._waiting = Committed(bound.features, bound.rows.ingest_start, bound.rows.ingest_rows)
         self._cache, kept = kept_of(cache)
-        self._kept = kept.rows
+        self._hidden_rows = kept.rows
 
         def read(weight: Weight) -> Weight:
             return Int8Weight.of(weight.values) if in_8_bits and isinstance(weight, PlainWeight) else weight
@@ -97,7 +97,7 @@ class Eagle3DraftPass:
         project(self._read, self._fc, self._hidden, tiles.context_kv, bias=self._fc_bias)
         self._beside[:, :hidden].copy_(self._hidden)
         self._beside[:, hidden:].copy_(features[:, -hidden:])
-        pair_committed(self._beside, start, count, self._kept, self._norms, self._first, self._pairs)
+        pair_committed(self._beside, start, count, self._hidden_rows, self._norms, self._first, self._pairs)
         project(self._pairs, self._kv, self._new_kv, tiles.context_kv, bias=self._kv_bias)
         norm_rope_store(self._new_kv, self._head_norms, self._drafter.frequencies, cache.k, cache.v, self._first, count)
 
@@ -132,6 +132,6 @@ class Eagle3DraftPass:
             pair_next(self.out.token[place - 1 :], embedding, scale, before, self._norms, self._pairs, *residual)
             return
         pair_first(
-            self.block, embedding, scale, self._kept, rows.cursor, rows.draft_width, self._norms, self._steps,
+            self.block, embedding, scale, self._hidden_rows, rows.cursor, rows.draft_width, self._norms, self._steps,
             self._pairs, *residual,
         )  # fmt: skip

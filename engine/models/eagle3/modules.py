@@ -118,8 +118,8 @@ class Eagle3(PairedDrafter):
     def remember(self, pairs: Pairs, start: int, keys: LayerCache, rope: RopeTable) -> None:
         self.layer.self_attn.remember(self.layer.join(pairs), start, keys, rope)
 
-    def step(self, target: TargetModel, pair: Pairs, place: int, keys: LayerCache, rope: RopeTable) -> Drafted:
-        x = self.layer(pair, place, keys, rope)
+    def step(self, target: TargetModel, pair: Pairs, position: int, keys: LayerCache, rope: RopeTable) -> Drafted:
+        x = self.layer(pair, position, keys, rope)
         normed = self.norm(x)
         return Drafted(capped_logits(normed, self.head_of(target), None), normed if self.config.feeds_normed else x)
 

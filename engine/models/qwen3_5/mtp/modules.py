@@ -1,6 +1,6 @@
 """Qwen3.5's layer that drafts (MTP). From the target's hidden state behind a row and the token that comes next it makes
 the hidden state that the target's head reads the token after that from; for each further draft its own takes the
-target's place. It keeps keys and values of every row that counts, also of the prompt's."""
+target's position. It keeps keys and values of every row that counts, also of the prompt's."""
 
 from __future__ import annotations
 
@@ -95,6 +95,6 @@ class QwenMtp(PairedDrafter):
     def remember(self, pairs: Pairs, start: int, keys: LayerCache, rope: RopeTable) -> None:
         self.mtp.remember(pairs.embedded, pairs.hidden, start, keys, rope)
 
-    def step(self, target: TargetModel, pair: Pairs, place: int, keys: LayerCache, rope: RopeTable) -> Drafted:
-        hidden = self.mtp(pair.embedded, pair.hidden, place, keys, rope)
+    def step(self, target: TargetModel, pair: Pairs, position: int, keys: LayerCache, rope: RopeTable) -> Drafted:
+        hidden = self.mtp(pair.embedded, pair.hidden, position, keys, rope)
         return Drafted(target.logits(hidden), hidden)
