@@ -283,7 +283,6 @@ class Notice:
 
 
 def verified_in(step: Step) -> tuple[DraftToken | TreeToken, ...]:
-    """The drafted tokens that a step's pass verified."""
     return step.tree or step.draft[: max(step.verify_width - 1, 0)]
 
 

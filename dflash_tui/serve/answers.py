@@ -89,7 +89,6 @@ class AnswerProgress:
         return piece
 
     def _ends_with(self, token: EmittedToken, piece: Piece) -> bool:
-        """Adds a token to a piece; returns whether the answer ends with it."""
         if token.id in self._wanted.stop_ids:
             self._stop_id = token.id
         elif token.channel == "thought" and self._wanted.kind == "chat":
@@ -100,7 +99,7 @@ class AnswerProgress:
 
     def rest(self) -> Piece:
         """Gives what was held back, once the answer has ended."""
-        piece = Piece("" if self.stopped else self._watch.rest())
+        piece = Piece(self._watch.rest())  # a stop text leaves nothing held, a stop token may
         if self._calls is not None:
             self._sort(piece, [*self._calls.push(piece.text), *self._calls.rest()])
         return piece

@@ -59,7 +59,6 @@ def packed_in(model: TargetModel, weights: WeightFormat) -> Iterator[str]:
 
 
 def packed_weights(model: TargetModel) -> Iterator[Weight]:
-    """The weights of a model that are no floats."""
     return (module.weight for module in model.layers.modules() if isinstance(module, HeldWeight))
 
 

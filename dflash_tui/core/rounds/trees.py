@@ -23,7 +23,6 @@ class Further:
 
 
 def accepted_drafts(step: Step) -> tuple[DraftToken | TreeToken, ...]:
-    """What was drafted and accepted: a token for each accepted position."""
     if not step.tree:
         return step.draft[: step.num_accepted]
     return tuple(step.tree[row - 1] for row in accepted_in(step))

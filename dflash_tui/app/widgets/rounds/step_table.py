@@ -144,7 +144,6 @@ class StepTable(SceneWidget):
 
 
 def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
-    """The scene in at most ``height`` lines of ``width`` cells."""
     inspection = scene.inspection
     below = bool(scene.keys) and height >= ROWS_WITH_KEYS
     words = [Content(line) for line in _cut(explanation(scene), width, height - LEAST_TABLE - below)]
