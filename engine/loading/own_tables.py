@@ -88,9 +88,9 @@ def draft_tokens(config: DrafterConfig, headers: Headers, target: TargetConfig) 
     tokens = torch.arange(count) + offsets
     wrong = (tokens < 0) | (tokens >= target.vocab_size)
     if wrong.any():
-        place = int(wrong.nonzero()[0])
+        token = int(wrong.nonzero()[0])
         raise _refused(
-            f"{OFFSETS} sends its token {place} to {int(tokens[place])}, and the target has {target.vocab_size} tokens"
+            f"{OFFSETS} sends its token {token} to {int(tokens[token])}, and the target has {target.vocab_size} tokens"
         )
     if (tokens.sort().values.diff() == 0).any():
         raise _refused(f"{OFFSETS} sends two of its tokens to one of the target's")

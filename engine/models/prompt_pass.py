@@ -89,8 +89,8 @@ def heads_of(layer: AttendingLayer, normed: Tensor, start: int) -> Heads:
         shape = (config.num_kv_heads, end - first, config.head_dim)
         k, v = normed.new_empty(shape), normed.new_empty(shape)
         if first < start:
-            for part, before in zip((k, v), cache.read(first, start), strict=True):
-                part[:, : start - first].copy_(before)
+            for new, before in zip((k, v), cache.read(first, start), strict=True):
+                new[:, : start - first].copy_(before)
         seen = k[:, start - first :], v[:, start - first :]
     norm_rope_split(
         product(normed, layer.qkv, bias=layer.added.qkv), layer.head_norms, layer.frequencies, (cache.k, cache.v), seen,

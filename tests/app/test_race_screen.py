@@ -74,8 +74,8 @@ async def test_a_race_is_measured_and_replayed(launch: Launch, size: tuple[int, 
         ]  # fmt: skip
         table = text_of(screen, "#race-table")
         assert all(f"{lane.tok_s:.0f}" in table and lane.lane.name in table for lane in result.lanes)
-        assert f"{result.speed_up(result.lanes[1]):.2f}×" in table
-        told = "no difference" if result.winner is None else f"{result.speed_up(winner(result)[0]):.1f}×"
+        assert f"{result.speed_up(result.lanes[1]).times:.2f}×" in table
+        told = "no difference" if result.winner is None else f"{result.speed_up(winner(result)[0]).times:.1f}×"
         assert told == large_in(screen)
         if size == (120, 36):
             await driver.pilot.press("e")
@@ -140,3 +140,14 @@ async def test_an_error_brings_the_chat_back(launch: Launch) -> None:
         await driver.until(lambda: "The engine failed." in driver.notices())
         await driver.until(lambda: driver.app.screen is driver.screen)
         assert driver.screen.queue.diverted is None
+
+
+async def test_a_notice_of_the_race_is_in_sight(launch: Launch) -> None:
+    async with launch(answer=STORY, notices=True) as driver:
+        screen = await open_race(driver)
+        await driver.until(lambda: screen.race.result is not None)
+        await driver.pilot.press("end", "e")
+        await driver.until(lambda: bool(screen.query("Toast")))
+        toast = screen.query("Toast").first()
+        await driver.until(lambda: bool(toast.region))
+        assert str(toast.render()).startswith("Saved") and screen.get_widget_at(*toast.region.offset)[0] is toast

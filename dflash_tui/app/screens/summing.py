@@ -74,7 +74,7 @@ class SummaryScreen(ModalScreen[str | None], LeavesOnce[str | None]):
             except Empty:
                 break
             if isinstance(event, Step):
-                self._text += "".join(token.text for token in event.emitted if token.channel == "answer")
+                self._text += event.text()
             elif isinstance(event, TurnFinished) or (isinstance(event, EngineError) and event.fatal):
                 self._finish(event)
                 return

@@ -10,6 +10,7 @@ from dflash_tui.core.export.spans import table_lines
 from dflash_tui.core.figures.labels import TIME_BARS, WRITTEN_BARS
 from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.race.race import LaneResult, RaceResult
+from dflash_tui.core.race.report import times_of
 
 from ..glyphs import large_number
 
@@ -53,7 +54,7 @@ def time_line(result: RaceResult, place: int, width: int) -> Content:
     lane = result.lanes[place]
     longest = max(each.decode_ms for each in result.lanes)
     rate = f" {lane.tok_s:>5.0f} tokens/s" if width >= ROOMY else ""
-    figures = f" {lane.decode_ms / 1000:6.2f} s{rate} {result.speed_up(lane):6.2f}×"
+    figures = f" {lane.decode_ms / 1000:6.2f} s{rate} {times_of(result, lane):>7}"
     share = lane.decode_ms / longest if longest else 0.0
     return lane_line(place, lane.lane.name, width, "✓ ", share, figures, TOOK)
 
@@ -81,9 +82,7 @@ def clock_lines(clock: RaceClock, width: int, height: int) -> list[Content]:
 
 def winner(result: RaceResult) -> tuple[LaneResult, str]:
     """The lane that the result is about, the first one's rival, and its colour."""
-    first, best = result.lanes[0], result.winner
-    best = max(result.lanes[1:], key=result.speed_up) if best is None or best is first else best
-    return best, color_of(result.lanes.index(best))
+    return result.best, color_of(result.lanes.index(result.best))
 
 
 def factor_lines(result: RaceResult, ascii: bool, scale: int) -> Content:
@@ -91,15 +90,16 @@ def factor_lines(result: RaceResult, ascii: bool, scale: int) -> Content:
     best, color = winner(result)
     if result.winner is None:
         return Content.styled("no difference", "bold")
-    return Content.styled("\n".join(large_number(f"{result.speed_up(best):.1f}×", ascii, scale)), f"bold {color}")
+    return Content.styled("\n".join(large_number(f"{result.speed_up(best).times:.1f}×", ascii, scale)), f"bold {color}")
 
 
 def winner_lines(result: RaceResult, brief: bool = False) -> Content:
     """The lines beside the large digits, which say what lanes they compare; ``brief``: by the seconds alone."""
     first, (best, color) = result.lanes[0], winner(result)
     told = "as fast as " if result.winner is not None else "beyond what runs differ by anyway, to "
+    about = ", about" if result.winner is not None and result.speed_up(best).about else ""
     lines = [
-        Content.assemble((told, "bold"), (first.lane.name, "bold $verdict-pending")),
+        Content.assemble((told, "bold"), (first.lane.name, "bold $verdict-pending"), (about, "bold")),
         Content.assemble((best.lane.name, f"bold {color}"), f": {_taken(best, brief)}"),
         Content.assemble((first.lane.name, "$verdict-pending"), f": {_taken(first, brief)}"),
     ]

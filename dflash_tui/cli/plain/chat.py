@@ -156,7 +156,7 @@ class PlainChat:
                 self.say(event.banner or describe_models(event))
                 self.desk.became_ready(event)
             case Step():
-                self.read_out("".join(token.text for token in event.emitted if token.channel == "answer"))
+                self.read_out(event.text())
             case TurnFinished():
                 self.read_out("\n" if self._line else "")
                 self._conclude(event)

@@ -18,8 +18,8 @@ from engine.events import (
     TurnStarted,
 )
 
+from ..figures.labels import accepted_share
 from ..figures.speed_up import SpeedUp
-from ..figures.statistics import accepted_share
 from ..records.round_log import RoundLog
 from ..rounds.factor import Answered, Around, around_of, costs_of
 from ..source import StepBatch

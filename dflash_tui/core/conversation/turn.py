@@ -19,7 +19,7 @@ from engine.events import (
     TurnStarted,
     TurnStatistics,
 )
-from engine.statistics import TurnMeter
+from engine.rounds.statistics import TurnMeter
 
 from ..figures.speed_up import SpeedUp
 from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot
@@ -75,9 +75,6 @@ class Turn:
     """What other answers tell of this one's target."""
     speed_up: SpeedUp | None = None
     """How many times as fast it was when it ended; an answer keeps that, whatever is known of its target later."""
-    latest_drafted: Step | None = None
-    """The latest round that had a draft: what the strip shows."""
-    acceptance: AcceptanceStatistics = field(default_factory=AcceptanceStatistics)
     thought: str = ""
     """What it thought, when it has ended."""
     _said: GrowingText = field(default_factory=GrowingText)
@@ -192,9 +189,7 @@ class Turn:
     def add(self, step: Step) -> Spans:
         """Take in one more round; returns what it adds to the transcript."""
         self.history.append(step)
-        self.latest_drafted = step if step.draft else self.latest_drafted
         self.rate.follow()
-        self.acceptance = self.acceptance.after(step)
         spans = self._step_spans.tell(step)
         self._said.append(spans.answer)
         return spans
@@ -274,8 +269,6 @@ class Turn:
 
     def _count(self, history: StepHistory) -> None:
         self._history, self._rate = history, RateMeter(history)
-        self.latest_drafted = history.latest_drafted()
-        self.acceptance = history.acceptance(-1) if history else AcceptanceStatistics()
 
     @property
     def rate(self) -> RateMeter:
@@ -291,6 +284,15 @@ class Turn:
     @property
     def latest(self) -> Step | None:
         return self.history.latest
+
+    @property
+    def latest_drafted(self) -> Step | None:
+        """The latest round that had a draft: what the strip shows."""
+        return self.history.latest_drafted
+
+    @property
+    def acceptance(self) -> AcceptanceStatistics:
+        return self.history.acceptance(-1) if self.history else AcceptanceStatistics()
 
     @property
     def num_tokens(self) -> int:

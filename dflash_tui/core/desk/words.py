@@ -10,8 +10,7 @@ from ..attachments.attachment import counted
 from ..conversation.chat import Chat
 from ..conversation.comparison import models_apart
 from ..conversation.turn import Turn
-from ..figures.labels import AS_FAST
-from ..figures.statistics import accepted_share
+from ..figures.labels import AS_FAST, accepted_share
 from ..figures.tables import Table
 from ..text.fences import find_blocks
 

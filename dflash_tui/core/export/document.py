@@ -20,7 +20,7 @@ from engine.events import (
     TurnStarted,
     TurnStatistics,
 )
-from engine.statistics import TurnMeter
+from engine.rounds.statistics import TurnMeter
 
 from ..conversation.turn import Turn
 from ..figures.speed_up import SpeedUp
@@ -121,7 +121,7 @@ class Lanes:
     answers: tuple[ExportedAnswer, ...]
     best: int = 0
     """Which of them is held against the first; 0 for none."""
-    times: float | None = None
+    times: SpeedUp | None = None
     """How many times as fast that was; None for no difference."""
 
 

@@ -122,7 +122,9 @@ def _winner(lanes: Lanes) -> str:
     if not lanes.best:
         return ""
     first, best = lanes.answers[0], lanes.answers[lanes.best]
-    number, what = (f"{lanes.times:.1f}×", "as fast as") if lanes.times is not None else ("no difference", "to")
+    number, what = "no difference", "to"
+    if lanes.times is not None:
+        number, what = f"{lanes.times.times:.1f}×", f"{'about, ' * lanes.times.about}as fast as"
     return (
         f'<p class="winner lane-{min(lanes.best, LAST_COLOUR)}"><strong>{number}</strong> '
         f"<span>{what} <b>{escaped(first.label)}</b>: <b>{escaped(best.label)}</b></span></p>"

@@ -15,8 +15,6 @@ class LaneClock:
     """One lane, as far as it has come. Counts go on from the frame before, whatever the length of the answer."""
 
     lane: LaneResult
-    speed_up: float
-    """How many times as fast as the first lane this one is, when all is told."""
     seconds: float = 0.0
     tokens: int = 0
     target_passes: int = 0
@@ -46,7 +44,7 @@ class RaceClock:
 
     def __init__(self, result: RaceResult) -> None:
         self.result = result
-        self.lanes = tuple(LaneClock(lane, result.speed_up(lane)) for lane in result.lanes)
+        self.lanes = tuple(LaneClock(lane) for lane in result.lanes)
         self.length = result.seconds
         """Seconds until the slowest lane is done."""
         self.most_tokens = max((lane.num_tokens for lane in result.lanes), default=0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from math import exp, inf, log, sqrt
+from math import inf, log, sqrt
 from statistics import median, stdev
 
 from engine.commands import AUTO, NO_DRAFTER, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
@@ -16,6 +16,7 @@ from engine.speculation.lookup import num_agreed
 
 from ..attachments.attachment import without_files
 from ..export.document import AnswerCollector, ExportedAnswer
+from ..figures.speed_up import GOOD, SURE, SpeedUp
 
 WARM_UP_QUESTION, WARM_UP_TOKENS, HASTY_TOKENS = "Hi", 16, 4
 """What warms a lane up, and how many tokens of it; fewer while somebody waits for the first lane to move."""
@@ -24,6 +25,8 @@ LOOKUP = "lookup"
 LEAST_NOISE, ERRORS = 0.25, 2.5
 """How far apart, as a share, single runs may lie by chance at least, whatever those at hand do; and by how many
 standard errors of their spread lanes must differ."""
+SETTLED = 3
+"""Runs of a lane that a figure needs at least to be more than about right."""
 Joules = Callable[[], float | None]
 """Energy that the machine has used so far; None where it doesn't tell."""
 
@@ -198,12 +201,17 @@ class RaceResult:
     sides: tuple[EngineReady, ...] = ()
     """The engine or server of each side that the lanes ran on, where that was known."""
 
-    def speed_up(self, lane: LaneResult) -> float:
-        """How many times as fast as the first lane this one decodes, per token, by runs that lay side by side; 0 when
-        too short to tell. A pass of the target over more rows takes no less than one over a single row: where it seems
-        to, both took the same, and what is left is the tokens of a pass."""
-        ratios = self._ratios(lane, self.lanes[0])
-        return min(exp(median(ratios)), self._most(lane)) if ratios else 0.0
+    def speed_up(self, lane: LaneResult) -> SpeedUp:
+        """How many times as fast as the first lane this one decodes, per token, by the medians that stand beside it; 0
+        when too short to tell. It is about right until ``SETTLED`` runs agree. A pass of the target over more rows
+        takes no less than one over a single row: where it seems to, both took the same, and what is left is the tokens
+        of a pass."""
+        first, most = self.lanes[0], self._most(lane)
+        if lane is first or not (lane.tok_s and first.tok_s):
+            return SpeedUp(1.0 if lane is first else 0.0)
+        times, ratios = lane.tok_s / first.tok_s, self._ratios(lane, first)
+        sure = len(ratios) >= SETTLED and SURE * stdev(ratios) / sqrt(len(ratios)) <= GOOD
+        return SpeedUp(min(times, most), not sure or times > most)
 
     def _most(self, lane: LaneResult) -> float:
         first = self.lanes[0]
@@ -228,13 +236,15 @@ class RaceResult:
         return median(ratios) > max(LEAST_NOISE, ERRORS * spread) / sqrt(len(ratios))
 
     @property
+    def best(self) -> LaneResult:
+        """The fastest lane behind the first, whether or not that is more than noise."""
+        return max(self.lanes[1:], key=lambda lane: (self.speed_up(lane).times, -lane.target_passes))
+
+    @property
     def winner(self) -> LaneResult | None:
-        """The fastest lane: of those that none is faster than, the one with the fewest passes of the target. None where
-        the first lane is no slower and no faster than that: there is no difference."""
-        first, *others = self.lanes
-        best = max(others, key=self.speed_up)
-        equal = [lane for lane in others if lane is best or not self.is_faster(best, lane)]
-        best = min(equal, key=lambda lane: lane.target_passes)
+        """The fastest lane; of two that are as fast, the one with fewer passes of the target. None where the first lane
+        is no slower and no faster than that: there is no difference."""
+        first, best = self.lanes[0], self.best
         return best if self.is_faster(best, first) else first if self.is_faster(first, best) else None
 
     def divergence(self, lane: LaneResult) -> Divergence | None:

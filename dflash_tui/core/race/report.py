@@ -42,11 +42,17 @@ def host_of(server: str) -> str:
     return server.partition("://")[2].partition("/")[0] or server
 
 
+def times_of(result: RaceResult, lane: LaneResult) -> str:
+    """How many times as fast a lane was, such as ``2.41×``; with a tilde where that is about right."""
+    faster = result.speed_up(lane)
+    return f"{'~' * faster.about}{faster.times:.2f}×"
+
+
 def race_table(result: RaceResult, *, brief: bool = False) -> CellTable:
     """A row per lane; joules only when the machine told them. ``brief`` leaves out what the lanes show anyway."""
     columns = {"": [lane.lane.name for lane in result.lanes]}
     columns["tokens/s"] = [f"{lane.tok_s:.0f}" for lane in result.lanes]
-    columns["speed-up"] = [f"{result.speed_up(lane):.2f}×" for lane in result.lanes]
+    columns["speed-up"] = [times_of(result, lane) for lane in result.lanes]
     columns["decoding"] = [f"{lane.decode_ms / 1000:.3f} s" for lane in result.lanes]
     columns["first token"] = [f"{lane.ttft_ms:.0f} ms" for lane in result.lanes]
     if not brief:
@@ -109,14 +115,15 @@ def race_object(result: RaceResult) -> dict[str, Any]:
 
 
 def _lane_object(result: RaceResult, lane: LaneResult) -> dict[str, Any]:
-    parting = result.divergence(lane)
+    parting, faster = result.divergence(lane), result.speed_up(lane)
     facts = lane.shown.answer.statistics
     return {
         "name": lane.lane.name,
         "settings": lane.lane.settings.to_dict(),
         "tok_s": lane.tok_s,
         "tok_s_runs": [run.answer.statistics.tok_s for run in lane.runs],
-        "speed_up": result.speed_up(lane),
+        "speed_up": faster.times,
+        "about": faster.about,
         "wins": lane is result.winner,
         "decode_ms": lane.decode_ms,
         "ttft_ms": lane.ttft_ms,
@@ -143,13 +150,11 @@ def _divergence_object(parting: Divergence) -> dict[str, Any]:
 
 def race_document(result: RaceResult, origin: Origin) -> ExportedPage:
     remarks = Prose("\n\n".join((how(result.sides), *race_remarks(result))))
-    best = max(result.lanes[1:], key=result.speed_up)
-    won = result.winner
-    best = best if won is None or won is result.lanes[0] else won
+    best = result.best
     lanes = Lanes(
         tuple(lane.shown.answer for lane in result.lanes),
         result.lanes.index(best),
-        None if won is None else result.speed_up(best),
+        None if result.winner is None else result.speed_up(best),
     )
     title = f"{best.lane.name} against {result.lanes[0].lane.name}"
     return ExportedPage(title, (Heading(result.question), lanes, race_table(result), remarks), origin)

@@ -8,7 +8,6 @@ from typing import Literal
 
 from engine.events import DraftToken, Step, TreeToken
 
-from ..figures.statistics import num_verified
 from ..text.harmless import sanitise
 from .trees import accepted_drafts, num_positions
 
@@ -86,7 +85,7 @@ def draft_text(token: DraftToken | TreeToken) -> str:
 
 def round_summary(step: Step) -> str:
     """The round in one line of words, for example ``kept 8 of 15 guesses, then corrected``."""
-    verdicts, guesses, verified = {token.verdict for token in step.emitted}, len(step.draft), num_verified(step)
+    verdicts, guesses, verified = {token.verdict for token in step.emitted}, len(step.draft), step.num_verified
     unknown = "unknown" in verdicts
     if not step.draft:
         first = "the prompt's token: nothing to guess yet"

@@ -11,7 +11,7 @@ from typing import Literal
 from engine.events import Clock, DraftToken, EmittedToken, Step, TreeToken
 from engine.sampling.philox import uniform
 
-from ..figures.statistics import CLOCKS, MAX_DRAFT, NOT_KNOWN, num_verified
+from ..figures.statistics import CLOCKS, MAX_DRAFT, NOT_KNOWN
 from .cells import fallen_as, round_summary, show_blanks
 from .history import StepHistory
 from .trees import Further, further_choices
@@ -125,7 +125,7 @@ class Inspection:
                 f"nothing guessed: lately guesses were not {worth} that they add",
                 f"nothing guessed: lately not {worth}",
             )
-        verified, drafted = num_verified(step), MAX_DRAFT if step.tree else len(step.draft)
+        verified, drafted = step.num_verified, MAX_DRAFT if step.tree else len(step.draft)
         if not choice.tok_s:  # nobody chose: now and then a whole draft is checked
             return f"checked all {verified}, to learn how often each place is right", f"checked all {verified}"
         further = min(verified + 1, drafted)
@@ -194,11 +194,11 @@ class Inspection:
             case "discarded":
                 return "Never judged: it stands behind a wrong guess, so the target read another text here."
             case "unverified" if self.step.tree:
-                verified = num_verified(self.step)
+                verified = self.step.num_verified
                 why = self._choice if verified < MAX_DRAFT else ""
                 return f"Never looked at: the tree of the {verified} likeliest guesses ends before it{why}."
             case "unverified":
-                return f"Never looked at: the target checked only {num_verified(self.step)} guesses{self._choice}."
+                return f"Never looked at: the target checked only {self.step.num_verified} guesses{self._choice}."
             case "unknown":
                 return f"Whether this token was drafted is not known. {picked}."
             case "ended":

@@ -43,30 +43,30 @@ def reference_pair(embedded: Tensor, hidden: Tensor, norms: PairNorms) -> Tensor
 
 
 def pair_committed(
-    features: Tensor, start: Tensor, rows: Tensor, kept: Tensor, norms: PairNorms, first: Tensor, pairs: Tensor
+    features: Tensor, start: Tensor, rows: Tensor, hidden_rows: Tensor, norms: PairNorms, first: Tensor, pairs: Tensor
 ) -> None:
     """Pairs the embedding in each row of ``features`` [16, hidden | embedding] with the hidden state in the row before;
-    the first one's is in ``kept`` [count, hidden], which holds that of position p in row p % count and takes those of
-    the first ``rows`` rows. ``start``, ``rows``: int32 [1] on the device, like ``first``, which becomes the position
-    of the first pair: one less. ``pairs`` [16, 2 * hidden]."""
-    hidden = kept.shape[1]
+    the first one's is in ``hidden_rows`` [count, hidden], which holds that of position p in row p % count and takes
+    those of the first ``rows`` rows. ``start``, ``rows``: int32 [1] on the device, like ``first``, which becomes the
+    position of the first pair: one less. ``pairs`` [16, 2 * hidden]."""
+    hidden = hidden_rows.shape[1]
     _pair_committed[(MAX_ROWS,)](
-        features, start, rows, kept, len(kept), norms.embedded, norms.hidden, norms.eps, first, pairs,
+        features, start, rows, hidden_rows, len(hidden_rows), norms.embedded, norms.hidden, norms.eps, first, pairs,
         HIDDEN=hidden, BLOCK=power_of_two(hidden), num_warps=8,
     )  # fmt: skip
 
 
 def pair_first(
-    anchor: Tensor, embedding: Tensor, scale: float, kept: Tensor, cursor: Tensor, draft_width: Tensor,
+    anchor: Tensor, embedding: Tensor, scale: float, hidden_rows: Tensor, cursor: Tensor, draft_width: Tensor,
     norms: PairNorms, steps: DraftPlaces, pairs: Tensor,
 ) -> None:  # fmt: skip
     """Pairs the anchor's embedding with the hidden state behind the newest committed row, in the first row of
     ``pairs``, and says where each step of the draft stands. ``anchor``: int64, whose first counts; ``cursor``,
     ``draft_width``: int32 [1] on the device."""
-    hidden = kept.shape[1]
+    hidden = hidden_rows.shape[1]
     _pair_drafted[(1,)](
-        anchor, embedding, scale, kept, len(kept), cursor, draft_width, norms.embedded, norms.hidden, norms.eps,
-        steps.cursors, steps.rows, pairs,
+        anchor, embedding, scale, hidden_rows, len(hidden_rows), cursor, draft_width, norms.embedded, norms.hidden,
+        norms.eps, steps.cursors, steps.rows, pairs,
         HIDDEN=hidden, APART=APART, BLOCK=power_of_two(hidden), num_warps=8,
     )  # fmt: skip
 
@@ -93,12 +93,12 @@ def _store_pair(
 
 @early_kernel
 def _pair_committed(
-    features: tl.tensor, start: tl.tensor, rows: tl.tensor, kept: tl.tensor, count: tl.tensor,
+    features: tl.tensor, start: tl.tensor, rows: tl.tensor, hidden_rows: tl.tensor, count: tl.tensor,
     embedded_norm: tl.tensor, hidden_norm: tl.tensor, eps: tl.tensor, first: tl.tensor, pairs: tl.tensor,
     HIDDEN: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
-    """A program for each row. The row that the first one reads of ``kept`` is none that others write: there are more
-    of them than a pass has."""
+    """A program for each row. The row that the first one reads of ``hidden_rows`` is none that others write: there are
+    more of them than a pass has."""
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
     embedded_scales = load_scales(embedded_norm, lane, HIDDEN)
@@ -109,14 +109,14 @@ def _pair_committed(
     own = load_row(features + row * 2 * HIDDEN, lane, HIDDEN)
     embedded = load_row(features + row * 2 * HIDDEN + HIDDEN, lane, HIDDEN)
     before = load_row(features + tl.maximum(row - 1, 0) * 2 * HIDDEN, lane, HIDDEN)
-    older = load_row(kept + (position + count - 1) % count * HIDDEN, lane, HIDDEN)
+    older = load_row(hidden_rows + (position + count - 1) % count * HIDDEN, lane, HIDDEN)
     let_next_start()
     _store_pair(
         pairs + row * 2 * HIDDEN, embedded, tl.where(row == 0, older, before), embedded_scales, hidden_scales, eps,
         lane, HIDDEN,
     )  # fmt: skip
-    place = kept + (position + row) % count * HIDDEN
-    tl.store(place + lane, own.to(kept.dtype.element_ty), mask=live & (lane < HIDDEN))
+    hidden_at = hidden_rows + (position + row) % count * HIDDEN
+    tl.store(hidden_at + lane, own.to(hidden_rows.dtype.element_ty), mask=live & (lane < HIDDEN))
     tl.store(first, tl.maximum(position - 1, 0), mask=row == 0)
 
 

@@ -82,10 +82,10 @@ def _right(target: TargetModel, drafter: DFlashDrafter, text: Sequence[int], sta
     cache = Cache(target.config.layers, room, CHUNK, target.cache_dtype or dtype, device)
     context = drafter.new_cache(cache, room, CHUNK, dtype, device)
     pieces = []
-    for place in range(0, len(text), CHUNK):
-        ids = torch.tensor(text[place : place + CHUNK], device=device)
-        pieces.append(target(ids, place, cache, config.target_layer_ids).features)
-        cache.commit(place + len(ids))
+    for first in range(0, len(text), CHUNK):
+        ids = torch.tensor(text[first : first + CHUNK], device=device)
+        pieces.append(target(ids, first, cache, config.target_layer_ids).features)
+        cache.commit(first + len(ids))
     features = torch.cat(pieces)
     for anchor in range(start, len(text) - 1, EVERY):
         while context.length < anchor:

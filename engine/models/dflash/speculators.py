@@ -11,7 +11,7 @@ from ...files.json_fields import Fields
 from ...layer_config import MAX_LAYERS, MAX_VOCABULARY
 from ..family import Json, OwnTables
 from .config import OWN_DRAFTER, DFlashConfig
-from .dspark import HEAD_DEFAULTS, read_markov
+from .dspark import HEAD_DEFAULTS, block_of, read_markov
 
 LAYERS_DEFAULTS = {"rms_norm_eps": 1e-6, "hidden_act": "silu", "attention_bias": False, "rope_theta": 1e4}
 """Fields of ``transformer_layer_config`` that are left out where they have these values (Qwen3Config's)."""
@@ -41,7 +41,7 @@ def read_speculators(config: Json) -> DFlashConfig:
         **(SECOND_DEFAULTS if second else {}),
         **{name: value for name, value in config.items() if name != "transformer_layer_config"},
         **config["transformer_layer_config"],
-        "block_size": block + first_drafts,  # theirs counts rows, whichever of them draft
+        "block_size": block_of(block, first_drafts),  # theirs counts rows, whichever of them draft
         "target_layer_ids": [tap - 1 for tap in taps],  # 0 is the embedding, as in hidden_states of transformers
         "input_embedding_scale": 1.0,  # trained on raw rows of the embedding, whatever the target's scale
         "final_logit_softcapping": None,  # and without the target's cap

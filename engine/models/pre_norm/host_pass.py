@@ -103,7 +103,7 @@ class HostPass:
         """Cosines and sines for the queries, keys and values of rows at ``positions``, [n, heads + 2 * kv_heads,
         head_dim] each: those of queries times the scale of scores; values aren't turned."""
         kind = self._kind
-        cos, sin = (part.to(_WIDE) for part in rope_table(positions, self._target.frequencies))
+        cos, sin = (table.to(_WIDE) for table in rope_table(positions, self._target.frequencies))
         scales = torch.ones(kind.num_heads + kind.num_kv_heads, 1, dtype=_WIDE)
         scales[: kind.num_heads] = kind.scale
         values = torch.ones(len(positions), kind.num_kv_heads, kind.head_dim, dtype=_WIDE)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dflash_tui.core.figures.speed_up import SpeedUp
 from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.race.race import ALONE, LaneResult, Race, RaceResult, Run, as_race, lanes_for
 from dflash_tui.core.race.report import describe_divergence, race_object, race_remarks, race_table
@@ -86,8 +87,8 @@ def test_the_next_question_waits_for_the_answer() -> None:
 def test_figures_are_medians_and_the_speed_up_is_per_token() -> None:
     _, result = run_race(3)
     alone, wide, narrow = result.lanes
-    assert alone.lane.name == ALONE and result.speed_up(alone) == 1
-    assert result.speed_up(wide) == pytest.approx(4 / 3) == result.speed_up(narrow)
+    assert alone.lane.name == ALONE and result.speed_up(alone).times == 1
+    assert result.speed_up(wide).times == pytest.approx(4 / 3) == result.speed_up(narrow).times
     assert result.winner is wide, "the first of two that are alike"
     assert wide.tok_s == pytest.approx(20)  # four tokens in 0.2 s behind the first
     assert wide.ttft_ms == pytest.approx(100) and wide.decode_ms == pytest.approx(200)
@@ -111,22 +112,29 @@ def raced(alone_ms: Sequence[float], *drafted_ms: Sequence[float]) -> RaceResult
 
 
 def test_a_winner_is_named_only_beyond_noise() -> None:
-    clear = raced([10.0, 10.2, 9.9], [6.0, 6.1, 5.9])
-    assert clear.winner is clear.lanes[1]
+    clear = raced([10.0, 10.2, 9.9], [7.8, 7.9, 7.7])
+    assert clear.winner is clear.lanes[1] and not clear.speed_up(clear.lanes[1]).about
+    once = raced([10.0], [6.0])
+    assert once.speed_up(once.lanes[1]).about, "one run of three"
+    near = raced([10.0, 10.2, 9.9], [7.9, 8.0, 7.8], [7.8, 7.9, 7.7])
+    assert near.winner is near.lanes[2] is near.best, "the headline names the fastest of the table"
+    for lane in near.lanes[1:]:
+        alone = near.lanes[0]
+        assert near.speed_up(lane).times == pytest.approx(alone.decode_ms / lane.decode_ms, rel=1e-6)
     assert raced([10.0, 10.2, 9.9], [9.5, 9.4, 9.6]).winner is None, "too near"
     assert raced([10.0, 30.0, 9.0], [6.0, 12.0, 14.0]).winner is None, "a busy machine"
     slower = raced([5.0, 5.1, 4.9], [8.0, 8.2, 8.1])
-    assert slower.winner is slower.lanes[0] and slower.speed_up(slower.lanes[1]) < 1
+    assert slower.winner is slower.lanes[0] and slower.speed_up(slower.lanes[1]).times < 1
 
 
 def test_no_lane_is_faster_than_its_passes_allow() -> None:
     impossible = raced([100.0], [10.0])
-    assert impossible.speed_up(impossible.lanes[1]) == 4 / 3, "three passes wrote four tokens"
+    assert impossible.speed_up(impossible.lanes[1]) == SpeedUp(4 / 3, about=True), "three passes wrote four tokens"
     answer = plain_answer(list("abcde"), seconds=0.1)
     slow = plain_answer(list("abcde"), seconds=0.5)
     lanes = (LaneResult(LANES[0], (Run(slow),)), LaneResult(LANES[1], (Run(answer),)))
     equal = RaceResult("Why?", lanes)
-    assert equal.winner is None and equal.speed_up(lanes[1]) == 1.0, "as many passes: they can't differ"
+    assert equal.winner is None and equal.speed_up(lanes[1]).times == 1.0, "as many passes: they can't differ"
 
 
 def test_what_was_looked_up_is_not_the_drafter_s() -> None:

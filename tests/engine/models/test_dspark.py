@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.models.dspark import LAYOUTS, answers, assert_drafts_are_the_references, dspark_pair, silent_damages
+from engine.models.registry import drafter_config_of
+from support.checkpoints import FULL, dspark_config
+from tests.engine.models.dspark import (
+    LAYOUTS,
+    answers,
+    assert_drafts_are_the_references,
+    dspark_pair,
+    published,
+    silent_damages,
+)
 from tests.engine.small_decoders import prompt_ids
 
 
@@ -19,6 +28,14 @@ def test_drafts_are_the_references_and_change_no_text(layout: str, tmp_path: Pat
     assert assert_drafts_are_the_references(pair, drafted, prompt_ids(30)) > 12
     assert drafted.ids == alone.ids
     assert max(len(done.draft_ids) for done in drafted.rounds) == (6 if layout == "speculators" else 7)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_block_never_has_more_rows_than_a_round(layout: str) -> None:
+    """SpecForge trains blocks of sixteen rows that all draft: the last draft has no row to be verified in."""
+    for rows in (7, 15, 16):
+        config = published(layout, dspark_config([FULL], [0], 2, block_size=rows))
+        assert drafter_config_of(config).block_size == min(rows + (layout != "speculators"), 16)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -22,7 +22,7 @@ from dflash_tui.core.figures.labels import (
     TARGET_WRITES,
     Label,
 )
-from dflash_tui.core.figures.statistics import MAX_DRAFT, NOT_KNOWN, num_verified
+from dflash_tui.core.figures.statistics import MAX_DRAFT, NOT_KNOWN
 from dflash_tui.core.rounds.cells import END_MARK, SHORT_END, draft_text
 from dflash_tui.core.rounds.inspection import Column, Inspection, Outcome
 from dflash_tui.core.rounds.playback import PHASES, Phase
@@ -144,7 +144,6 @@ class StepTable(SceneWidget):
 
 
 def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
-    """The scene in at most ``height`` lines of ``width`` cells."""
     inspection = scene.inspection
     below = bool(scene.keys) and height >= ROWS_WITH_KEYS
     words = [Content(line) for line in _cut(explanation(scene), width, height - LEAST_TABLE - below)]
@@ -222,7 +221,7 @@ def explanation(scene: Scene) -> str:
         step = inspection.step
         words = TREE_WORDS if step.tree else PHASE_WORDS if step.match is None else LOOKUP_WORDS
         words = UNTOLD_WORDS if any(token.text is None for token in step.draft) else words
-        return words[scene.phase].format(drafts=len(step.draft), verified=num_verified(step), tokens=tokens)
+        return words[scene.phase].format(drafts=len(step.draft), verified=step.num_verified, tokens=tokens)
     return inspection.why(_explained(scene))
 
 

@@ -108,14 +108,14 @@ class QwenMtp(Drafter):
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
         newest = cache.length - 1
         keys, rows = kept_of(cache)
-        hidden, found = rows.at(newest), []
+        hidden, drafts = rows.at(newest), []
         token = torch.tensor([anchor], device=hidden.device)
         for step in range(block_size - 1):
-            place = newest + step
-            hidden = self.mtp(target.embed(token), hidden, place, keys, self._rope(place, 1, cache))
-            found.append(target.logits(hidden).softmax(dim=-1))
-            token = found[-1].argmax(dim=-1)
-        return torch.cat(found)
+            position = newest + step
+            hidden = self.mtp(target.embed(token), hidden, position, keys, self._rope(position, 1, cache))
+            drafts.append(target.logits(hidden).softmax(dim=-1))
+            token = drafts[-1].argmax(dim=-1)
+        return torch.cat(drafts)
 
     def _rope(self, start: int, count: int, cache: Cache) -> RopeTable:
         return rope_table(cache.positions(start, start + count), self.frequencies)
