@@ -113,7 +113,8 @@ class Runner:
         settings: GenerationSettings = ask.settings
         if settings.block_size == AUTO and settings.speculation:
             self.learn_costs()
-        for limit in self._limits.met_by(*_asked(ask)):
+        under_system = any(message.role == "system" for message in ask.messages)
+        for limit in (*(self._limits.of_systems if under_system else ()), *self._limits.met_by(*_asked(ask))):
             if limit not in self._limits_told:
                 self._limits_told.add(limit)
                 yield Notice(limit.says, limit.instead, ahead=True)
