@@ -252,11 +252,6 @@ def accepted_in(step: Step) -> tuple[int, ...]:
     return tuple(path[1:])
 
 
-def verified_in(step: Step) -> tuple[DraftToken | TreeToken, ...]:
-    """The drafted tokens that a step's pass verified."""
-    return step.tree or step.draft[: max(step.verify_width - 1, 0)]
-
-
 def sources_in(step: Step) -> tuple[Source | None, ...]:
     """Who guessed each accepted token of a step, as far as it is named."""
     if step.tree_columns.ids:
