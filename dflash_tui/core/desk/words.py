@@ -10,7 +10,7 @@ from ..attachments.attachment import counted
 from ..conversation.chat import Chat, Exchange
 from ..conversation.comparison import models_apart
 from ..figures.labels import AS_FAST, accepted_share
-from ..figures.tables import Table
+from ..figures.table import Table
 from ..text.fences import find_blocks
 
 SHORT = 60
