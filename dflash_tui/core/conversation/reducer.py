@@ -105,7 +105,7 @@ class TurnState:
         yield from self.history
         yield from (each for each in (self.error, self.finished) if each is not None)
 
-    def told(self) -> Spans:
+    def rebuild_spans(self) -> Spans:
         """The transcript's pieces of all steps so far, told once more."""
         pieces, spans = StepSpans(self.number), Spans()
         for step in self.history:
@@ -391,6 +391,6 @@ def turn_summary(event: TurnFinished, faster: SpeedUp | None = None) -> str:
     """One line under an answer: how many times as fast it came, what it cost, and why it ended if not by itself."""
     facts = event.statistics
     speed = f"{facts.tok_s:.0f} tok/s" if facts.tok_s > 0 else ""
-    gain = f"{faster.told()}× as fast" if faster is not None else ""
+    gain = f"{faster.as_text()}× as fast" if faster is not None else ""
     parts = (f"{facts.num_tokens} tokens", gain, speed, accepted_share(facts), _REASONS[event.reason])
     return " · ".join(filter(None, parts))

@@ -102,7 +102,7 @@ def _answer(chat: Chat, number: int) -> Spans:
         return recalled[1]
     if state is None:
         return Spans()
-    spans = state.told()
+    spans = state.rebuild_spans()
     spans.extend(_below(state, place))
     return spans
 
