@@ -129,9 +129,7 @@ class Pair:
 
 def text(event: Event) -> str:
     """What an event adds to the answer: a ``Step``'s tokens; nothing for thoughts, markup and other events."""
-    if not isinstance(event, Step):
-        return ""
-    return "".join(token.text for token in event.emitted if token.channel == "answer")
+    return event.text() if isinstance(event, Step) else ""
 
 
 def _raise(error: Exception) -> NoReturn:

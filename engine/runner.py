@@ -69,6 +69,8 @@ class Runner:
         self._timed = False
         """Whether costs were timed already, or nobody could time them."""
         self._threads = thread_choice(decoder.target) if decoder.device.type == "cpu" else None
+        self._num_threads = torch.get_num_threads()
+        """Threads of this pair's rounds where nothing chooses them; PyTorch has one number for all pairs."""
         self.costs: CostTable | None = None
         """What rounds cost here; None where that isn't known, or not yet (``learn_costs``)."""
 
@@ -111,7 +113,8 @@ class Runner:
         settings: GenerationSettings = ask.settings
         if settings.block_size == AUTO and settings.speculation:
             self.learn_costs()
-        for limit in self._limits.met_by(*_asked(ask)):
+        under_system = any(message.role == "system" for message in ask.messages)
+        for limit in (*(self._limits.of_systems if under_system else ()), *self._limits.met_by(*_asked(ask))):
             if limit not in self._limits_told:
                 self._limits_told.add(limit)
                 yield Notice(limit.says, limit.instead, ahead=True)
@@ -128,6 +131,7 @@ class Runner:
         token_ids: list[int] = []
         end = 0  # tokens, of an answer that goes round in circles
         turn = TurnEvents(self, ask, prompt, started)
+        self._take_threads()
         for progress in self.decoder.decode(prompt, poll, ask.compares, ask.turn):
             if isinstance(progress, Round):
                 if self._threads is not None:
@@ -140,12 +144,19 @@ class Runner:
                 yield turn.step(progress)
             else:
                 yield turn.begun(progress) if isinstance(progress, TurnStarted) else progress
+            self._take_threads()
         finished = turn.finished()
         if end and finished.statistics.num_tokens >= end:
             yield Notice("It went round in circles, and was stopped.", self._limits.instead or LESS_ALIKE)
         elif wrong := self._limits.broken_promise(finished.text, _asked(ask)[1]):
             yield Notice(wrong, "Ask for the whole of it anew: a small model loses names after a few changes.")
         yield finished
+
+    def _take_threads(self) -> None:
+        """Gives a CPU's rounds the threads of this pair: another one may have run with its own since."""
+        wanted = self._num_threads if self._threads is None else self._threads.current
+        if self.decoder.device.type == "cpu" and torch.get_num_threads() != wanted:
+            torch.set_num_threads(wanted)
 
     def forget(self) -> None:
         """Empties the caches, after an error that may have left them half written."""

@@ -67,7 +67,6 @@ def _write(path: Path, folder: Path) -> None:
 
 
 def _config(path: Path, file: Gguf) -> Json:
-    """Makes ``config.json`` by the family of the file."""
     readable = {
         family.gguf.architecture: family.gguf.config
         for family in FAMILIES

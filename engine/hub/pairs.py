@@ -228,7 +228,6 @@ def relatives(hidden_size: int, num_layers: int) -> tuple[KnownPair | None, tupl
 
 
 def copy_in(weights: WeightFormat, target: str) -> str | None:
-    """The published copy in this format of a known target."""
     copies = [copy for pair in KNOWN_PAIRS if pair.target == target for copy in pair.copies]
     return next((copy.name for copy in copies if copy.weights == weights), None)
 

@@ -20,7 +20,6 @@ from ..kernels.decode.tiling.tiles import DraftTiles, TargetTiles, draft_tiles, 
 from ..kernels.toolchain.card import card_of
 from ..kernels.toolchain.jit import MAX_ROWS, KernelFailure
 from ..kernels.weights.int8 import Int8Weight
-from ..kernels.weights.weight import unpack_first
 from ..measured.store import store, stored
 from ..measured.tiles import SECONDS, Progress, Timed, as_data, read_data, tune
 from ..models.packed import format_of_target
@@ -41,7 +40,7 @@ def choose_rounds(decoder: Decoder, prompt: Prompt, head: Int8Weight | None, way
     where the host is to run them. ``head``: an 8-bit copy of the target's, to draft in 8 bits."""
     if decoder.device.type == "cuda" and (failed := _failure(lambda: _refuse(products_depart(decoder.target)))):
         say(f"{failed} Weights are unpacked before they multiply a prompt, more slowly.")
-        unpack_first()
+        decoder.unpack_first()
     if decoder.read is not decoder.target and (failed := _failure(lambda: _read_prompt(decoder, prompt))):
         say(f"{failed} Prompts are read by PyTorch's modules instead, more slowly.")
         decoder.read_by_modules()

@@ -386,5 +386,4 @@ def _in_8_bits(parts: Iterable[Tensor]) -> int:
 
 
 def gigabytes(num_bytes: int) -> str:
-    """A number of bytes in gigabytes, for people."""
     return f"{num_bytes / 1e9:.1f} GB" if num_bytes >= 1e8 else f"{num_bytes / 1e6:.0f} MB"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -59,8 +60,16 @@ def packed_in(model: TargetModel, weights: WeightFormat) -> Iterator[str]:
 
 
 def packed_weights(model: TargetModel) -> Iterator[Weight]:
-    """The weights of a model that are no floats."""
     return (module.weight for module in model.layers.modules() if isinstance(module, HeldWeight))
+
+
+def unpack_first(*models: nn.Module) -> None:
+    """Makes the weights of these models be unpacked before they multiply many rows: for where the kernel that does both
+    was seen to be wrong. Passes that hold them already don't know."""
+    for model in models:
+        for module in model.modules():
+            if isinstance(module, HeldWeight):
+                module.weight = replace(module.weight, inside=False)
 
 
 def format_of_target(model: TargetModel) -> WeightFormat:

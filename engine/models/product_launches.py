@@ -111,7 +111,6 @@ class ProductLaunches(ABC, Generic[Layer]):
         return self._target.config.moe
 
     def _drawn(self, rows: int, tiles: TargetTiles) -> Assignment:
-        """An assignment of experts drawn at random, for ``rows`` rows."""
         moe = self._moe
         scores = torch.rand(rows, moe.num_experts, generator=torch.Generator().manual_seed(0))
         return reference_assignment(scores, moe.top_k, most=tiles.pairs).to(self._device)

@@ -9,7 +9,7 @@ from typing import Literal
 from engine.commands import Ask
 
 from ..attachments.attachment import counted
-from ..conversation.chat import Chat, Exchange, Queued
+from ..conversation.chat import Chat, Queued
 from ..conversation.context import (
     NEARLY_FULL,
     Fit,
@@ -22,8 +22,9 @@ from ..conversation.context import (
 )
 from ..conversation.question_context import Carried, QuestionContext, messages_of
 from ..conversation.slash import SlashError
+from ..conversation.turn import Turn
 from ..source import Capabilities
-from .face import Face, Question, Way
+from .face import Face, Question, Summary, Way
 
 WhenFull = Literal["ask", "drop", "stop"]
 """What to do with a question that doesn't fit."""
@@ -53,8 +54,8 @@ class ContextFit:
         ready = self._chat.reducer.ready
         return ready.max_context if ready else 0
 
-    def require(self, text: str, context: QuestionContext, earlier: Sequence[Exchange], then: Then) -> None:
-        """Call ``then`` with what goes with the question so that it fits behind ``earlier``: at once, or when the user
+    def require(self, text: str, context: QuestionContext, earlier: Sequence[Turn], then: Then) -> None:
+        """Calls ``then`` with what goes with the question so that it fits behind ``earlier``, at once or when the user
         has chosen. Raises ``SlashError`` where nothing would help."""
         fitted = self._measured(text, context, earlier)
         if fitted.left_out is None:
@@ -64,12 +65,10 @@ class ContextFit:
         else:
             then(context)
 
-    def _measured(self, text: str, context: QuestionContext, earlier: Sequence[Exchange]) -> Fit:
+    def _measured(self, text: str, context: QuestionContext, earlier: Sequence[Turn]) -> Fit:
         return fit(earlier, self._chat.system, text, self.limit, self.ruler.prompt, context)
 
-    def _choose(
-        self, fitted: Fit, text: str, context: QuestionContext, earlier: Sequence[Exchange], then: Then
-    ) -> None:
+    def _choose(self, fitted: Fit, text: str, context: QuestionContext, earlier: Sequence[Turn], then: Then) -> None:
         gone = fitted.left_out or ()
         lighter = replace(context, left_out=(*context.left_out, *gone))
         oldest = counted(len(gone), "oldest question") if len(gone) > 1 else "oldest question"
@@ -108,17 +107,17 @@ class ContextFit:
         self._face.ask(Question("the context is full", full, ways, "", detail, wanted=False), chosen)
 
     def _sum_up(
-        self, text: str, context: QuestionContext, earlier: Sequence[Exchange], gone: tuple[int, ...], then: Then
+        self, text: str, context: QuestionContext, earlier: Sequence[Turn], gone: tuple[int, ...], then: Then
     ) -> None:
         chat = self._chat
         messages = summary_request(earlier, gone, chat.system, self.limit, self.ruler.prompt)
         most = summary_tokens(self.limit)
         settings = replace(chat.settings, temperature=0.0, thinking=False, max_new_tokens=most)
 
-        def done(summary: str | None) -> None:
-            if summary is None:
-                self._face.say("The model wrote no summary: the oldest questions go without one.", grave=True)
-            summed = replace(context, carried=Carried("summary", summary) if summary else context.carried)
+        def done(summary: Summary) -> None:
+            if not summary.text:
+                self._face.say(f"There is no summary: {summary.lacks} The oldest questions go without.", grave=True)
+            summed = replace(context, carried=Carried("summary", summary.text) if summary.text else context.carried)
             then(summed if self._measured(text, summed, earlier).fits else context)
 
         self._face.sum_up(Ask(chat.next_turn, messages, settings), done)
