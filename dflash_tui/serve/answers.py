@@ -83,13 +83,12 @@ class AnswerProgress:
         self._num_thought += sum(token.channel == "thought" for token in piece.tokens)
         self._last_ms = 1000 * step.time
         self._first_ms = self._last_ms if self._first_ms is None else self._first_ms
-        if step.verify_width > 1 and step.draft:
+        if step.verify_width > 1 and step.num_drafted:
             self._accepted.append(step.num_accepted)
             self._drafted.append(step.verify_width - 1)
         return piece
 
     def _ends_with(self, token: EmittedToken, piece: Piece) -> bool:
-        """Adds a token to a piece; returns whether the answer ends with it."""
         if token.id in self._wanted.stop_ids:
             self._stop_id = token.id
         elif token.channel == "thought" and self._wanted.kind == "chat":
@@ -100,7 +99,7 @@ class AnswerProgress:
 
     def rest(self) -> Piece:
         """Gives what was held back, once the answer has ended."""
-        piece = Piece("" if self.stopped else self._watch.rest())
+        piece = Piece(self._watch.rest())  # a stop text leaves nothing held, a stop token may
         if self._calls is not None:
             self._sort(piece, [*self._calls.push(piece.text), *self._calls.rest()])
         return piece

@@ -29,8 +29,8 @@ class RoundTotals:
     by_position: list[int] = field(default_factory=list)
 
     def add(self, step: Step) -> None:
-        self.written += len(step.emitted)
-        if step.draft and step.verify_width > 1:
+        self.written += step.num_emitted
+        if step.num_drafted and step.verify_width > 1:
             self.drafts += 1
             self.drafted += step.verify_width - 1
             self.accepted += step.num_accepted

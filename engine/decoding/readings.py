@@ -23,7 +23,7 @@ CHUNK = 256
 EVERY = 3
 """A draft is made behind each of so many tokens."""
 CLEARLY = 1.2
-"""How many times the tokens a block of the config's own reading another must yield, to be said."""
+"""How many times the tokens a block of the config's own reading another must yield, to be target_ids."""
 
 
 FEWEST, PLACES = 96, 32
@@ -159,7 +159,7 @@ def look_at_guesses(
         return
     text = text[-LONGEST:]
     anchors = range(FEWEST // 2, len(text) - 1, max((len(text) - FEWEST // 2) // PLACES, 1))
-    cache, features, own, said = (
+    cache, features, own, target_ids = (
         _new_cache(target, drafter, text),
         dict[tuple[int, ...], Tensor](),
         list[bool](),
@@ -174,11 +174,11 @@ def look_at_guesses(
                 outputs.append(output)
                 yield None
             features[taps] = _features(outputs)
-            if not said:
+            if not target_ids:
                 hidden = torch.cat([each.hidden for each in outputs])[torch.tensor(anchors, device=target.device)]
-                said = target.logits(hidden).argmax(dim=-1).tolist()
+                target_ids = target.logits(hidden).argmax(dim=-1).tolist()
         right = []
-        for draft, token in zip(_drafts(target, other, text, features[taps], cache, anchors), said, strict=True):
+        for draft, token in zip(_drafts(target, other, text, features[taps], cache, anchors), target_ids, strict=True):
             right.append(draft[0] == token)
             yield None
         own = own or right

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
-from dflash_tui.cli.main import COMMANDS
+from dflash_tui.cli.main import COMMANDS, main
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.settings.addresses import KEY_VARIABLE
 from dflash_tui.core.settings.config import CONFIG_VARIABLE, PROJECT_FILE
 from engine.events import EngineError, Step, event_from_dict
 
+from ..attach.conftest import CHAT
+from ..attach.servers import FakeServer, content, finish, sse, streamed
 from ..scripted_server import ADVICE, BLOCK, DIALECT, FIXED
 from .conftest import SHORT, Program
 
@@ -166,3 +170,22 @@ def test_a_key_from_the_environment_goes_to_a_url(program: Program, monkeypatch:
     monkeypatch.setenv(KEY_VARIABLE, SECRET)
     program.run(URL, "-p", "hi", "--stream-json")
     assert program.addresses[0].key == SECRET and SECRET not in program.err + program.out.decode()
+
+
+def test_a_thought_that_ends_late_is_no_answer_when_the_conversation_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Its beginning was told as an answer by then. In mid-conversation and behind ``--continue`` it isn't sent back."""
+    begun = ["hm, well, " * 10] * 4
+    late = streamed(sse(*map(content, begun), content("so.</think>Hello"), content(" there"), finish(), "[DONE]"))
+    with FakeServer({CHAT: [late, streamed(sse(content("Yes"), finish(), "[DONE]"))]}).closing() as server:
+        for typed, more in (("hi\nand now?\n", ()), ("again?\n", ("--continue",))):
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(typed.encode())))
+            assert main([server.url, "--plain", *more]) == 0
+        for asked in server.asked()[1:]:
+            assert [each["content"] for each in asked["messages"][:3]] == ["hi", "Hello there", "and now?"]
+    capfdbinary.readouterr()
+    main(["sessions", "list"])
+    name = capfdbinary.readouterr().out.decode().split()[0]
+    main(["sessions", "show", name])
+    assert b"hm, well" not in capfdbinary.readouterr().out

@@ -60,7 +60,6 @@ class Gauge(Widget, can_focus=True):
             self.refresh()
 
     def part(self, facts: GaugeFacts) -> object:
-        """What of the facts this gauge draws."""
         raise NotImplementedError
 
     def render(self) -> Content:

@@ -17,7 +17,7 @@ from engine.events import (
     Verdict,
     rounded,
 )
-from engine.statistics import TurnMeter
+from engine.rounds.statistics import TurnMeter
 
 from ..reading import Chunk, Piece, PromptUsage
 

@@ -14,7 +14,7 @@ from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.desk.context_fit import WhenFull
 from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
 from dflash_tui.core.desk.event_queue import EventQueue
-from dflash_tui.core.desk.face import Change, Place, Question, Result, View
+from dflash_tui.core.desk.face import Change, Place, Question, Result, Summary, View
 from dflash_tui.core.desk.lanes import RACE_RUNS
 from dflash_tui.core.desk.words import blocks_of, place_of, short, speed_up, summary
 from dflash_tui.core.exit_codes import ExitCode
@@ -155,7 +155,7 @@ class PlainChat:
                 self.say(event.banner or describe_models(event))
                 self.desk.became_ready(event)
             case Step():
-                self.read_out("".join(token.text for token in event.emitted if token.channel == "answer"))
+                self.read_out(event.text())
             case TurnFinished():
                 self.read_out("\n" if self._line else "")
                 self._conclude(event)
@@ -300,22 +300,24 @@ class PlainChat:
                 break
         then(result)
 
-    def sum_up(self, ask: Ask, then: Callable[[str | None], None]) -> None:
+    def sum_up(self, ask: Ask, then: Callable[[Summary], None]) -> None:
         events = self._divert()
-        text = None
+        text, lacks = None, Summary().lacks
         self.desk.source.send(ask)
         try:
             while text is None:
                 match self._next(events, lambda: self.desk.source.send(Stop())):
                     case EngineError(fatal=True) as error:
                         raise engine_problem(error)
+                    case EngineError() as error:
+                        lacks = error.message
                     case TurnFinished() as finished:
                         text = finished.text.strip()
         finally:
             self.desk.queue.diverted = None
         if text:
             self.say(f"The summary: {text}")
-        then(text or None)
+        then(Summary(text, lacks))
 
     def race(self, create: Callable[[Joules], Race], opponent: Opponent | None) -> None:
         """Says what is to come, and when every lane has run once more: figures are medians, so no lane has one before

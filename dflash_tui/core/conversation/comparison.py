@@ -10,8 +10,7 @@ from engine.commands import ADDED_LATER
 from engine.events import TurnStatistics
 from engine.speculation.lookup import num_agreed
 
-from ..figures.labels import TOKENS_PER_ROUND
-from ..figures.statistics import accepted_share
+from ..figures.labels import TOKENS_PER_ROUND, accepted_share
 from ..settings.decoding import SETTINGS
 from .chat import Exchange
 from .models import short_name

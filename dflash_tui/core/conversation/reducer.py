@@ -21,8 +21,9 @@ from engine.events import (
     TurnStatistics,
 )
 
+from ..figures.labels import accepted_share
 from ..figures.speed_up import SpeedUp
-from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot, accepted_share
+from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot
 from ..records.round_log import RoundLog
 from ..rounds.factor import Answered, Around, around_of, costs_of, factor_of
 from ..rounds.history import StepHistory
@@ -46,7 +47,6 @@ class TurnState:
     finished: TurnFinished | None = None
     prefill_ms: float = 0.0
     answer: GrowingText = field(default_factory=GrowingText)
-    acceptance: AcceptanceStatistics = field(default_factory=AcceptanceStatistics)
     by: EngineReady | None = None
     """Who answers; None for what was not decoded here."""
     speculation: bool = True
@@ -56,8 +56,6 @@ class TurnState:
     """How many times as fast it was when it ended; an answer keeps that, whatever is known of its target later."""
     history: StepHistory = field(default_factory=StepHistory)
     """Every step so far."""
-    latest_drafted: Step | None = None
-    """The latest round that had a draft: what the strip shows."""
     reason: FinishReason | None = None
     error: EngineError | None = None
     statistics: TurnStatistics | None = None
@@ -77,9 +75,7 @@ class TurnState:
     def add(self, step: Step) -> Spans:
         """Take in one more round; returns what it adds to the transcript."""
         self.history.append(step)
-        self.latest_drafted = step if step.draft else self.latest_drafted
         self.rate.follow()
-        self.acceptance = self.acceptance.after(step)
         spans = self.step_spans.tell(step)
         self.answer.append(spans.answer)
         return spans
@@ -89,9 +85,7 @@ class TurnState:
         if len(self.history) != batch.start - batch.first:  # only a trace that no engine wrote has such gaps
             return Spans.of(span for step in batch.steps() for span in self.add(step))
         history = self.history = batch.history.between(batch.first, batch.stop)
-        self.latest_drafted = history.latest_drafted()
         self.rate = RateMeter(history)
-        self.acceptance = history.acceptance(-1)
         self.step_spans.skip(batch.spans, history.num_tokens)
         self.answer.append(batch.spans.answer)
         return batch.spans
@@ -115,6 +109,15 @@ class TurnState:
     @property
     def latest(self) -> Step | None:
         return self.history.latest
+
+    @property
+    def latest_drafted(self) -> Step | None:
+        """The latest round that had a draft: what the strip shows."""
+        return self.history.latest_drafted
+
+    @property
+    def acceptance(self) -> AcceptanceStatistics:
+        return self.history.acceptance(-1) if self.history else AcceptanceStatistics()
 
     @property
     def text(self) -> str:

@@ -23,7 +23,7 @@ from ..conversation.context import (
 from ..conversation.question_context import Carried, QuestionContext, messages_of
 from ..conversation.slash import SlashError
 from ..source import Capabilities
-from .face import Face, Question, Way
+from .face import Face, Question, Summary, Way
 
 WhenFull = Literal["ask", "drop", "stop"]
 """What to do with a question that doesn't fit."""
@@ -113,10 +113,10 @@ class ContextFit:
         most = summary_tokens(self.limit)
         settings = replace(chat.settings, temperature=0.0, thinking=False, max_new_tokens=most)
 
-        def done(summary: str | None) -> None:
-            if summary is None:
-                self._face.say("The model wrote no summary: the oldest questions go without one.", grave=True)
-            summed = replace(beside, carried=Carried("summary", summary) if summary else beside.carried)
+        def done(summary: Summary) -> None:
+            if not summary.text:
+                self._face.say(f"There is no summary: {summary.lacks} The oldest questions go without.", grave=True)
+            summed = replace(beside, carried=Carried("summary", summary.text) if summary.text else beside.carried)
             then(summed if self._measured(text, summed, said).fits else beside)
 
         self._face.sum_up(Ask(chat.next_turn, messages, settings), done)

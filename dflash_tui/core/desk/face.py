@@ -17,6 +17,16 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a model wrote of what it will no longer read."""
+
+    text: str = ""
+    lacks: str = "The model wrote nothing."
+    """Why there is none, in a sentence, where there is none."""
+
+
 Place = Literal["notice", "end", "waiting"]
 """Where a screen puts a sentence: in a notice that passes; behind what was said; above a question that waits for a
 model."""
@@ -118,8 +128,8 @@ class Face(Protocol):
         """Do what takes its time, on another thread where the face has something else to do; then call ``then`` with
         what it returned. ``stop`` ends it early, when the user wants that."""
 
-    def sum_up(self, ask: Ask, then: Callable[[str | None], None]) -> None:
-        """Have the model write a summary, beside the conversation; None where there is none."""
+    def sum_up(self, ask: Ask, then: Callable[[Summary], None]) -> None:
+        """Have the model write a summary, beside the conversation."""
 
     def race(self, create: Callable[[Joules], Race], opponent: Opponent | None) -> None:
         """Run a race, beside the conversation, and show what comes of it. ``create`` makes one that has not begun."""

@@ -9,8 +9,7 @@ from engine.events import FinishReason, TurnFinished
 from ..attachments.attachment import counted
 from ..conversation.chat import Chat, Exchange
 from ..conversation.comparison import models_apart
-from ..figures.labels import AS_FAST
-from ..figures.statistics import accepted_share
+from ..figures.labels import AS_FAST, accepted_share
 from ..figures.tables import Table
 from ..text.fences import find_blocks
 

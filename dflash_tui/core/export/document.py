@@ -20,7 +20,7 @@ from engine.events import (
     TurnStarted,
     TurnStatistics,
 )
-from engine.statistics import TurnMeter
+from engine.rounds.statistics import TurnMeter
 
 from ..figures.speed_up import SpeedUp
 from ..figures.statistics import CLOCKS

@@ -69,7 +69,7 @@ def token_spans(steps: Iterable[Step]) -> Iterator[Span]:
             if thinking and not thought:
                 yield Span("\n\n", "thought")
             thinking = thought
-            yield Span(token.text, token_style(token))
+            yield Span(token.text, token_style(token.channel, token.verdict))
 
 
 MARKS: dict[Fate, str] = {

@@ -16,7 +16,7 @@ from engine.events import (
     TurnStarted,
     TurnStatistics,
 )
-from engine.statistics import TurnMeter
+from engine.rounds.statistics import TurnMeter
 
 from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT

@@ -8,7 +8,7 @@ from itertools import compress
 from operator import and_
 from typing import Literal, NamedTuple, get_args
 
-from engine.events import EmittedToken
+from engine.events import Channel, Verdict
 
 from ..lazy_sequence import LazySequence
 
@@ -35,9 +35,9 @@ class Span(NamedTuple):
     """Which of that turn's emitted tokens it is, counted from 0; None for what no model wrote."""
 
 
-def token_style(token: EmittedToken) -> TokenStyle:
+def token_style(channel: Channel, verdict: Verdict) -> TokenStyle:
     """How a token of an answer is drawn."""
-    return "thought" if token.channel == "thought" else token.verdict
+    return "thought" if channel == "thought" else verdict
 
 
 class Labels:

@@ -168,7 +168,6 @@ class Document:
         return "".join(spans.texts)
 
     def pieces(self, row: Row) -> Iterator[tuple[str, Mark]]:
-        """The row's text in pieces of one mark each."""
         for start, end, mark in self.marks.between(row.start, row.start + len(row.text)):
             yield row.text[start - row.start : end - row.start], mark
 

@@ -16,7 +16,7 @@ from dflash_tui.core.desk.commands import COMMANDS
 from dflash_tui.core.desk.context_fit import WhenFull
 from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
 from dflash_tui.core.desk.event_queue import EventQueue
-from dflash_tui.core.desk.face import Change, Place, Question, Result, View
+from dflash_tui.core.desk.face import Change, Place, Question, Result, Summary, View
 from dflash_tui.core.race.opponent import Opponent
 from dflash_tui.core.race.race import Joules, Race
 from dflash_tui.core.sessions.sessions import SessionLog
@@ -151,8 +151,8 @@ class Listener:
         else:
             self.work.append(lambda: then(work()))
 
-    def sum_up(self, ask: Ask, then: Callable[[str | None], None]) -> None:
-        then(self.summary)
+    def sum_up(self, ask: Ask, then: Callable[[Summary], None]) -> None:
+        then(Summary(self.summary or ""))
 
     def race(self, create: Callable[[Joules], Race], opponent: Opponent | None) -> None:
         self.races.append(create(lambda: None))

@@ -22,7 +22,7 @@ from dflash_tui.core.figures.labels import (
     TARGET_WRITES,
     Label,
 )
-from dflash_tui.core.figures.statistics import MAX_DRAFT, NOT_KNOWN, num_verified
+from dflash_tui.core.figures.statistics import MAX_DRAFT, NOT_KNOWN
 from dflash_tui.core.rounds.cells import END_MARK, SHORT_END, draft_text
 from dflash_tui.core.rounds.inspection import Column, Inspection, Outcome
 from dflash_tui.core.rounds.playback import PHASES, Phase
@@ -70,24 +70,24 @@ VERDICTS: dict[Outcome, str] = {
     "unknown": "?",
 }  # fmt: skip
 PHASE_WORDS: dict[Phase, str] = {
-    "block": "The drafter fills the whole block in one pass: {drafts} places, all at once.",
-    "draft": "All {drafts} guesses are there together, each with the drafter's own probability.",
+    "block": "The drafter fills the whole block in one pass: {places}, all at once.",
+    "draft": "{guesses} there together, each with the drafter's own probability.",
     "verify": "One pass of the target says what it would have written at each place, up to where it first differs.",
     "judge": "Guesses are kept up to the first that is not the target's own choice.",
     "emit": "The target's own token joins what was kept: {tokens} in one round.",
 }
 LOOKUP_WORDS: dict[Phase, str] = PHASE_WORDS | {
     "block": "The newest tokens are looked for in all of the text before them: no drafter, no weights.",
-    "draft": "What came next where they stood before is the draft: {drafts} guesses.",
+    "draft": "What came next where they stood before is the draft: {drafts}.",
 }
 """What happens in each phase of a round whose guesses were looked up in the text itself."""
 TREE_WORDS: dict[Phase, str] = PHASE_WORDS | {
-    "draft": "All {drafts} guesses are there together, and likely further choices beside them: a tree of {verified}.",
+    "draft": "{guesses} there together, and likely further choices beside them: a tree of {verified}.",
     "judge": "From place to place a guess is kept, as long as one of them is the target's own choice.",
 }
 """What happens in each phase of a round that verified a tree of further choices."""
 UNTOLD_WORDS: dict[Phase, str] = PHASE_WORDS | {
-    "draft": "All {drafts} guesses are there together; those that will be refused are never told.",
+    "draft": "{guesses} there together; those that will be refused are never told.",
     "verify": "One pass of the target says what it would have written; only what it wrote is told.",
 }
 """What happens in each phase of a round of which a server told what was kept, and how many guesses fell."""
@@ -144,7 +144,6 @@ class StepTable(SceneWidget):
 
 
 def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
-    """The scene in at most ``height`` lines of ``width`` cells."""
     inspection = scene.inspection
     below = bool(scene.keys) and height >= ROWS_WITH_KEYS
     words = [Content(line) for line in _cut(explanation(scene), width, height - LEAST_TABLE - below)]
@@ -222,7 +221,10 @@ def explanation(scene: Scene) -> str:
         step = inspection.step
         words = TREE_WORDS if step.tree else PHASE_WORDS if step.match is None else LOOKUP_WORDS
         words = UNTOLD_WORDS if any(token.text is None for token in step.draft) else words
-        return words[scene.phase].format(drafts=len(step.draft), verified=num_verified(step), tokens=tokens)
+        drafts, places = (_count(len(step.draft), noun) for noun in ("guess", "place"))
+        guesses = "The one guess is" if len(step.draft) == 1 else f"All {drafts} are"
+        counts = {"drafts": drafts, "places": places, "guesses": guesses, "verified": step.num_verified}
+        return words[scene.phase].format(**counts, tokens=tokens)
     return inspection.why(_explained(scene))
 
 
