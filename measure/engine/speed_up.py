@@ -53,7 +53,7 @@ def _start(target: str, runs: int, tokens: int) -> None:
             alone, drafted = _answer(runner, question, tokens, False), _answer(runner, question, tokens, True)
             found = factor_of(drafted, -1, around)
             around = Around(after(around, drafted))
-            shown.append(found.told(2) if found is not None else "-")
+            shown.append(found.as_text(2) if found is not None else "-")
             measured.append(_seconds(alone) / _seconds(drafted))
             counted = drafted.decoded(-1)
             least = counted.tokens / (counted.drafted + counted.plain)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 if TYPE_CHECKING:
     from engine.commands import Ask
 
-    from ..conversation.chat import Exchange, Queued
+    from ..conversation.chat import Queued
+    from ..conversation.turn import Turn
     from ..race.opponent import Opponent
     from ..race.race import Joules, Race
     from ..text.fences import CodeBlock
@@ -97,7 +98,7 @@ class Face(Protocol):
     def remote(self) -> bool:
         """Whether the user sits at another machine, so that nothing is to be run or opened on this one."""
 
-    def say(self, text: str, place: Place = "notice", *, grave: bool = False) -> None:
+    def say(self, text: str, where: Place = "notice", *, grave: bool = False) -> None:
         """Say a sentence of the program's own. ``grave``: something that was wanted could not be done."""
 
     def saved(self, paths: Sequence[Path], remark: str = "", offer: str | None = None) -> None:
@@ -116,7 +117,7 @@ class Face(Protocol):
     def give_back(self, questions: Sequence[Queued]) -> None:
         """Say that these questions were not asked, and keep their words and pastes for the user."""
 
-    def reword(self, exchange: Exchange) -> None:
+    def reword(self, exchange: Turn) -> None:
         """Let the user write a question anew: while that goes on the desk is ``editing`` it, or it is asked at once."""
 
     def copy(self, what: str, block: CodeBlock) -> None:

@@ -68,7 +68,7 @@ def _speed(facts: GaugeFacts) -> Table:
     if factor is not None and turn.alone_ms:
         about = "about " * factor.about
         rows.append(("tokens per second, target alone", f"{about}{1e3 / turn.alone_ms:.1f}"))
-        rows.append((f"times {AS_FAST}", f"{factor.told(2)}×"))
+        rows.append((f"times {AS_FAST}", f"{factor.as_text(2)}×"))
     return Table("speed", "Speed", tuple(rows), note=CLOCK_NOTES[facts.times] or (HOW_FAST if factor else ""))
 
 
@@ -93,7 +93,7 @@ def _acceptance(facts: GaugeFacts) -> Table:
     )
     note = "Totals of the whole answer, as the server counted them."
     if totals is None:
-        note = f"{TOKENS_PER_ROUND.told.capitalize()}. The share of accepted drafts falls with the block size by "
+        note = f"{TOKENS_PER_ROUND.explained.capitalize()}. The share of accepted drafts falls with the block size by "
         note += "itself; compare block sizes by tokens per second."
     return Table("acceptance", "Acceptance", rows, note=note)
 
