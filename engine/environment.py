@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 
-_told: dict[str, str] = {}
+_set_here: dict[str, str] = {}
 
 
 def set_pytorch_variables() -> None:
@@ -23,9 +23,9 @@ def set_pytorch_variables() -> None:
 def child_environment() -> dict[str, str]:
     """The environment for child processes, without the variables that were set here: llama.cpp uses OpenMP, too, but
     needs its default waiting."""
-    return {name: value for name, value in os.environ.items() if _told.get(name) != value}
+    return {name: value for name, value in os.environ.items() if _set_here.get(name) != value}
 
 
 def _tell(name: str, value: str) -> None:
     if name not in os.environ:
-        os.environ[name] = _told[name] = value
+        os.environ[name] = _set_here[name] = value

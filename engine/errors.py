@@ -62,7 +62,7 @@ Words = Callable[[Advice], str]
 def worded(text: Text, words: Words = str) -> str:
     if isinstance(text, str):
         return text
-    return "".join(part if isinstance(part, str) else words(part) for part in text)
+    return "".join(piece if isinstance(piece, str) else words(piece) for piece in text)
 
 
 class EngineFailure(Exception):
@@ -83,7 +83,7 @@ class EngineFailure(Exception):
     @property
     def advice(self) -> tuple[Advice, ...]:
         """The options and models that ``hint`` names, for programs."""
-        return () if isinstance(self._hint, str) else tuple(part for part in self._hint if not isinstance(part, str))
+        return () if isinstance(self._hint, str) else tuple(piece for piece in self._hint if not isinstance(piece, str))
 
     def in_words(self, words: Words) -> tuple[str, str]:
         """What happened and what to do next, as a front end says it."""

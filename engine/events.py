@@ -9,26 +9,64 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from .commands import CallSyntax
+from .rounds.step import (
+    MICROSECONDS,
+    PROBABILITY_STEPS,
+    Channel,
+    DraftToken,
+    EmittedToken,
+    Match,
+    Source,
+    Step,
+    TreeToken,
+    Verdict,
+    WidthChoice,
+    accepted_in,
+    rounded,
+    sources_in,
+    verified_in,
+)
 
-Verdict = Literal["accepted", "corrected", "bonus", "plain", "unknown"]
-"""Why a token was emitted: its draft equalled the target's sample (``accepted``), the target's sample replaced the
-first draft that differed (``corrected``), it came free where nothing more had been verified behind what was accepted
-(``bonus``), or no draft was verified (``plain``: the first token of an answer, and every token without speculation).
-``unknown``: the source doesn't say which of these. An engine always knows; a server may not tell."""
-
-Channel = Literal["answer", "thought", "control"]
-"""Where a token belongs: the answer, the model's thinking, or markup nobody reads (stop and channel tokens)."""
+__all__ = [
+    "MICROSECONDS",
+    "PROBABILITY_STEPS",
+    "Channel",
+    "Clock",
+    "DraftToken",
+    "EmittedToken",
+    "EngineError",
+    "EngineReady",
+    "ErrorKind",
+    "Event",
+    "FinishReason",
+    "LoadProgress",
+    "Match",
+    "Notice",
+    "PrefillDone",
+    "Source",
+    "SourceStatistics",
+    "Step",
+    "TreeToken",
+    "TurnFinished",
+    "TurnStarted",
+    "TurnStatistics",
+    "Verdict",
+    "WidthChoice",
+    "accepted_in",
+    "event_from_dict",
+    "event_to_dict",
+    "rounded",
+    "shortened",
+    "sources_in",
+    "statistics_from_dict",
+    "verified_in",
+]
 
 FinishReason = Literal["stop", "length", "context", "stopped", "error"]
 """Why a turn ended: the model said so, ``max_new_tokens``, the context is full, the user stopped it, or an error."""
 
 ErrorKind = Literal["usage", "weights", "device", "generation", "server"]
 """What was at fault. ``server`` is one that can't be reached, refuses, or sends what can't be understood."""
-
-Source = Literal["dflash", "lookup", "mtp"]
-"""Who guessed a token: the DFlash drafter, the text itself (what followed where the newest tokens stood before), or a
-target's own assistant that drafts one token at a time. Without a name it was the run's DFlash drafter; at a server,
-whatever that drafts with."""
 
 Clock = Literal["engine", "server", "arrival"]
 """Whose clock timed the rounds: the engine's in this process, a server's own, or this program's when their tokens
@@ -108,106 +146,6 @@ class PrefillDone:
 
 
 @dataclass(frozen=True, slots=True)
-class DraftToken:
-    id: int | None
-    text: str | None
-    probability: float | None
-    """The probability that the drafter gave its own argmax, in [0, 1]."""
-    target_probability: float | None = None
-    """The target's probability of this token at its position; None where it isn't known, and behind the first that was
-    not accepted."""
-    source: Source | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TreeToken:
-    """A verified token of a tree: one of the drafter's likeliest choices behind another token of the tree."""
-
-    parent: int
-    """Which token of the tree it stands behind, counted from 1; 0 is the newest token of the answer."""
-    depth: int
-    """How far behind the newest token of the answer it stands: 1 is right behind it."""
-    choice: int
-    """0 is the drafter's first choice there, 1 its second; a looked up token that is none of its choices counts as the
-    last."""
-    id: int
-    text: str
-    probability: float
-    """The probability that the drafter gave it at its position, or that the match gave it which led to it, in [0,
-    1]."""
-    source: Source | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """Where the newest tokens stood before: of the places with the longest match the most recent. A lookup guesses the
-    tokens that followed there."""
-
-    length: int
-    """How many tokens, the newest of the answer among them, stand in both places, up to ``lookup.LONGEST``."""
-    distance: int
-    """How many tokens back the earlier place is. Where that is less than ``length``, the text repeats, and the guess
-    runs on into itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class EmittedToken:
-    id: int | None
-    text: str
-    """Exactly what this token adds to its channel; empty for control tokens and for a half-finished character."""
-    verdict: Verdict
-    channel: Channel = "answer"
-    probability: float | None = 1.0
-    """The target's probability of this token in the distribution it sampled from (temperature 0: its softmax)."""
-
-
-@dataclass(frozen=True, slots=True)
-class WidthChoice:
-    """What decided how much of a draft was verified, at the edge between the tokens that were and those that weren't;
-    or why nothing was drafted. The engine has exact numbers, an event rounded ones."""
-
-    chance: float
-    """The chance to be kept of the first token that was left out, or of the last one if none was; 0 without a draft."""
-    cost_ms: float
-    """Milliseconds that verifying that token adds to the round; without a draft, those that one would add."""
-    tok_s: float
-    """What decoding yields on this text, in tokens per second, whole ones in an event: a millisecond is worth a
-    thousandth of it; 0 where nobody weighed that."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One round: draft, verify, accept. The first step of a turn (the token the prefill yields) has no draft."""
-
-    turn: int
-    index: int
-    time: float
-    """Seconds since the turn started, at the end of the round."""
-    draft: tuple[DraftToken, ...]
-    """The drafter's first choice of each position. Without a ``tree``, the first ``verify_width - 1`` were verified."""
-    num_accepted: int
-    """How many drafted tokens were accepted *and* emitted; a server also counts those that the answer's end cut off."""
-    emitted: tuple[EmittedToken, ...]
-    verify_width: int
-    """Rows of the target's forward pass: the anchor and the drafted tokens it verified."""
-    draft_ms: float | None
-    verify_ms: float | None
-    total_ms: float
-    context_length: int
-    block_size: int
-    temperature: float
-    choice: WidthChoice | None = None
-    """Why this many drafted tokens were verified, where that was chosen; None where all were."""
-    tree: tuple[TreeToken, ...] = ()
-    """The ``verify_width - 1`` verified tokens, parents first, where they aren't a chain; see ``accepted_in``."""
-    match: Match | None = None
-    """The match by which drafted tokens were looked up; None where none were. Tokens name their own source."""
-    alone_ms: float | None = None
-    """What a pass over one row took where this round began, or takes by what is measured all the time: a token of the
-    target alone. None in most rounds. It is no part of ``total_ms``."""
-
-
-@dataclass(frozen=True, slots=True)
 class SourceStatistics:
     """Drafted and accepted tokens that name this source."""
 
@@ -280,36 +218,6 @@ class Notice:
     """What to do about it, in words to copy."""
     ahead: bool = False
     """Whether the notice is about the answer that comes next, and worth knowing before it."""
-
-
-def verified_in(step: Step) -> tuple[DraftToken | TreeToken, ...]:
-    """The drafted tokens that a step's pass verified."""
-    return step.tree or step.draft[: max(step.verify_width - 1, 0)]
-
-
-def sources_in(step: Step) -> tuple[Source | None, ...]:
-    """Who guessed each accepted token of a step, as far as it is named."""
-    rows = accepted_in(step) if step.tree else range(1, step.num_accepted + 1)
-    verified = verified_in(step)
-    return tuple(verified[row - 1].source for row in rows if row <= len(verified))
-
-
-def accepted_in(step: Step) -> tuple[int, ...]:
-    """Which tokens of a step's tree were accepted, counted from 1: one for each accepted position."""
-    rows: dict[tuple[int, int | None], int] = {(token.parent, token.id): row for row, token in enumerate(step.tree, 1)}
-    path = [0]
-    for emitted in step.emitted[: step.num_accepted]:
-        path.append(rows[path[-1], emitted.id])
-    return tuple(path[1:])
-
-
-PROBABILITY_STEPS, MICROSECONDS = 1000, 1000
-"""How many steps a probability and a millisecond have where events round them."""
-
-
-def rounded(value: float, steps: int) -> float:
-    """``value`` at the nearest multiple of 1 / ``steps``."""
-    return round(value * steps) / steps
 
 
 Event = LoadProgress | EngineReady | TurnStarted | PrefillDone | Step | TurnFinished | EngineError | Notice

@@ -152,12 +152,12 @@ def rope_fields(fields: Fields, kind: LayerKind = "full_attention") -> Fields:
     (``convert_rope_params_to_dict``): ``rope_scaling`` where there is one, else ``rope_parameters``, which may have an
     entry for each kind; and what these don't say at the top level."""
     given = "rope_scaling" if fields.given("rope_scaling") else "rope_parameters"
-    said = fields.nested(given, {})
-    if kind in said:
-        said = said.nested(kind)
-    elif any(each in said for each in KINDS):
+    rope = fields.nested(given, {})
+    if kind in rope:
+        rope = rope.nested(kind)
+    elif any(each in rope for each in KINDS):
         raise WeightsFailure(f"{given} in {fields.where} lacks {kind}.", "Take config.json as it was published.")
-    return fields.only("rope_theta", "partial_rotary_factor").merged(said)
+    return fields.only("rope_theta", "partial_rotary_factor").merged(rope)
 
 
 def read_rope(
@@ -165,53 +165,53 @@ def read_rope(
 ) -> tuple[RopeConfig, float]:
     """The rotary embedding of layers of this kind, and the factor of attention's scores that comes with it. ``theta``:
     the default of configs that don't say. Raises ``WeightsFailure`` for kinds of it that are not computed."""
-    said = rope_fields(fields, kind)
-    if said.number("partial_rotary_factor", 0, 1e6, 1.0) != 1.0:
+    rope = rope_fields(fields, kind)
+    if rope.number("partial_rotary_factor", 0, 1e6, 1.0) != 1.0:
         raise WeightsFailure(
             "This checkpoint turns a part of each head alone (partial_rotary_factor), which the engine lacks.",
             "Name another model.",
         )
-    theta = said.number("rope_theta", 1, MAX_THETA, theta)
-    scaling = said.text("rope_type" if "rope_type" in said else "type", ROPE_KINDS, "default")
+    theta = rope.number("rope_theta", 1, MAX_THETA, theta)
+    scaling = rope.text("rope_type" if "rope_type" in rope else "type", ROPE_KINDS, "default")
     if scaling == "default":
         return RopeConfig(theta, head_dim), 1.0
-    return _scaled_rope(fields, said, cast(RopeKind, scaling), theta, head_dim)
+    return _scaled_rope(fields, rope, cast(RopeKind, scaling), theta, head_dim)
 
 
-def _scaled_rope(fields: Fields, said: Fields, kind: RopeKind, theta: float, head_dim: int) -> tuple[RopeConfig, float]:
-    factor = said.number("factor", 0, 1e6)
+def _scaled_rope(fields: Fields, rope: Fields, kind: RopeKind, theta: float, head_dim: int) -> tuple[RopeConfig, float]:
+    factor = rope.number("factor", 0, 1e6)
     if kind == "linear":
         return RopeConfig(theta, head_dim, scaling=RopeScaling(kind, factor)), 1.0
-    trained = _trained_context(fields, said)
+    trained = _trained_context(fields, rope)
     if kind == "llama3":
-        slow = said.number("low_freq_factor", 0, 1e6)
-        fast = said.number("high_freq_factor", slow, 1e6)
+        slow = rope.number("low_freq_factor", 0, 1e6)
+        fast = rope.number("high_freq_factor", slow, 1e6)
         return RopeConfig(theta, head_dim, scaling=RopeScaling(kind, factor, trained, slow, fast)), 1.0
-    slow = said.number("beta_slow", 0, 1e6, 1.0)
-    fast = said.number("beta_fast", slow, 1e6, 32.0)
-    scaling = RopeScaling(kind, factor, trained, slow, fast, said.flag("truncate", True))
+    slow = rope.number("beta_slow", 0, 1e6, 1.0)
+    fast = rope.number("beta_fast", slow, 1e6, 32.0)
+    scaling = RopeScaling(kind, factor, trained, slow, fast, rope.flag("truncate", True))
     # YaRN multiplies queries and keys by the same factor: their scores by its square.
-    return RopeConfig(theta, head_dim, scaling=scaling), _yarn_magnitude(said, factor) ** 2
+    return RopeConfig(theta, head_dim, scaling=scaling), _yarn_magnitude(rope, factor) ** 2
 
 
-def _trained_context(fields: Fields, said: Fields) -> int:
+def _trained_context(fields: Fields, rope: Fields) -> int:
     if "original_max_position_embeddings" in fields:
         return fields.integer("original_max_position_embeddings", 1, MAX_POSITIONS)
-    if "original_max_position_embeddings" in said:
-        return said.integer("original_max_position_embeddings", 1, MAX_POSITIONS)
+    if "original_max_position_embeddings" in rope:
+        return rope.integer("original_max_position_embeddings", 1, MAX_POSITIONS)
     return fields.integer("max_position_embeddings", 1, MAX_POSITIONS)
 
 
-def _yarn_magnitude(said: Fields, factor: float) -> float:
+def _yarn_magnitude(rope: Fields, factor: float) -> float:
     """YaRN's ``attention_factor``, or what follows from the scaling factor where it isn't given."""
-    if "attention_factor" in said:
-        return said.number("attention_factor", 0, 1e6)
+    if "attention_factor" in rope:
+        return rope.number("attention_factor", 0, 1e6)
 
     def magnitude(weight: float) -> float:
         return 1.0 if factor <= 1 else 0.1 * weight * log(factor) + 1.0
 
-    if said.given("mscale") and said.given("mscale_all_dim"):
-        return magnitude(said.number("mscale", 0, 1e6)) / magnitude(said.number("mscale_all_dim", 0, 1e6))
+    if rope.given("mscale") and rope.given("mscale_all_dim"):
+        return magnitude(rope.number("mscale", 0, 1e6)) / magnitude(rope.number("mscale_all_dim", 0, 1e6))
     return magnitude(1.0)
 
 

@@ -48,11 +48,11 @@ def load(
     require_folder()
     from .service import load_runner
 
-    told: list[EngineReady] = []
+    ready: list[EngineReady] = []
 
     def emit(event: Event) -> None:
         if isinstance(event, EngineReady):
-            told.append(event)
+            ready.append(event)
         elif isinstance(event, LoadProgress) and progress is not None:
             progress(event)
 
@@ -61,7 +61,7 @@ def load(
     except Exception as error:
         _raise(error)
     assert runner is not None, "nothing cancels this"
-    return Pair(runner, told[-1])
+    return Pair(runner, ready[-1])
 
 
 class Pair:
@@ -129,9 +129,7 @@ class Pair:
 
 def text(event: Event) -> str:
     """What an event adds to the answer: a ``Step``'s tokens; nothing for thoughts, markup and other events."""
-    if not isinstance(event, Step):
-        return ""
-    return "".join(token.text for token in event.emitted if token.channel == "answer")
+    return event.text() if isinstance(event, Step) else ""
 
 
 def _raise(error: Exception) -> NoReturn:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import zip_longest
-from math import isnan
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -14,20 +12,18 @@ from .errors import WeightsFailure
 from .events import (
     MICROSECONDS,
     PROBABILITY_STEPS,
-    DraftToken,
-    EmittedToken,
     FinishReason,
     Source,
     Step,
-    TreeToken,
     TurnFinished,
     TurnStarted,
     WidthChoice,
     rounded,
 )
 from .files.json_fields import DOWNLOAD_AGAIN
+from .rounds.statistics import TurnMeter
+from .rounds.step import DraftColumns, EmittedColumns, TreeColumns, in_columns
 from .speculation.trees import LOOKED_UP
-from .statistics import TurnMeter
 from .tokenization.tokenizer import stream_of
 
 if TYPE_CHECKING:
@@ -64,9 +60,9 @@ class TurnEvents:
             turn=self.turn,
             index=self.index,
             time=rounded(perf_counter() - self.started, 1000 * MICROSECONDS),
-            draft=self._drafted(done),
+            draft=in_columns(self._drafted(done)),
             num_accepted=done.num_accepted,
-            emitted=self._emitted(done),
+            emitted=in_columns(self._emitted(done)),
             verify_width=done.verify_width,
             draft_ms=rounded(done.draft_ms, MICROSECONDS),
             verify_ms=rounded(done.verify_ms, MICROSECONDS),
@@ -75,7 +71,7 @@ class TurnEvents:
             block_size=done.settings.block_rows(self.runner.max_block_size),
             temperature=done.settings.temperature,
             choice=_width_choice(done),
-            tree=self._tree(done),
+            tree=in_columns(self._tree(done)) if done.tree else (),
             match=done.match,
             alone_ms=None if done.alone_ms is None else rounded(done.alone_ms, MICROSECONDS),
         )
@@ -84,44 +80,34 @@ class TurnEvents:
         self.reason = done.finish or "stopped"
         return step
 
-    def _drafted(self, done: Round) -> tuple[DraftToken, ...]:
-        piece = self.runner.tokenizer.piece
-        drafted = zip_longest(done.draft_ids, done.draft_probabilities, done.target_probabilities)
-        all_drafted = done.match is None or done.tree
-        first_looked_up = len(done.draft_ids) if all_drafted else done.num_agreed
-        return tuple(
-            DraftToken(
-                token,
-                piece(token),
-                _probability(by_drafter),
-                None if given is None else _probability(given),
-                "lookup" if place >= first_looked_up else self.by_drafter,
-            )
-            for place, (token, by_drafter, given) in enumerate(drafted)
+    def _drafted(self, done: Round) -> DraftColumns:
+        ids, judged = done.draft_ids, done.target_probabilities
+        by_drafter = len(ids) if done.match is None or done.tree else done.num_agreed
+        return DraftColumns(
+            ids,
+            tuple(map(self.runner.tokenizer.piece, ids)),
+            _probabilities(done.draft_probabilities),
+            (*_probabilities(judged), *[None] * (len(ids) - len(judged))),
+            (*[self.by_drafter] * by_drafter, *["lookup"] * (len(ids) - by_drafter)),  # type: ignore[arg-type]
         )
 
-    def _tree(self, done: Round) -> tuple[TreeToken, ...]:
-        piece = self.runner.tokenizer.piece
-        return tuple(
-            TreeToken(
-                *node[:3], token, piece(token), _probability(probability),
-                "lookup" if node.choice == LOOKED_UP else self.by_drafter,
-            )
-            for node, token, probability in zip(done.tree, done.tree_ids, done.tree_probabilities, strict=True)
-        )  # fmt: skip
+    def _tree(self, done: Round) -> TreeColumns:
+        parents, depths, choices, _ = zip(*done.tree, strict=True)
+        sources = tuple("lookup" if choice == LOOKED_UP else self.by_drafter for choice in choices)
+        texts, chances = map(self.runner.tokenizer.piece, done.tree_ids), _probabilities(done.tree_probabilities)
+        return TreeColumns(parents, depths, choices, done.tree_ids, tuple(texts), chances, sources)
 
-    def _emitted(self, done: Round) -> tuple[EmittedToken, ...]:
-        tokens = []
-        said = zip(done.emitted, done.verdicts, done.probabilities, strict=True)
-        for position, (token, verdict, probability) in enumerate(said, start=1):
-            last = done.finish is not None and position == len(done.emitted)
-            text, channel = self.stream.push(token, last)
+    def _emitted(self, done: Round) -> EmittedColumns:
+        ids, push = done.emitted, self.stream.push
+        last = len(ids) if done.finish is not None else 0
+        said = [push(token, place == last) for place, token in enumerate(ids, start=1)]
+        for text, channel in said:
             if channel == "answer":
                 self.runner.text_so_far += text
             elif channel == "thought":
                 self.thought += text
-            tokens.append(EmittedToken(token, text, verdict, channel, _probability(probability)))
-        return tuple(tokens)
+        texts, channels = zip(*said, strict=True)
+        return EmittedColumns(ids, texts, done.verdicts, channels, _probabilities(done.probabilities))
 
     def finished(self) -> TurnFinished:
         return TurnFinished(self.turn, self.reason, self.runner.text_so_far, self.thought, self.meter.statistics())
@@ -131,13 +117,14 @@ def _width_choice(done: Round) -> WidthChoice | None:
     choice = done.choice
     if choice is None:
         return None
-    tok_s = float(round(choice.tok_s))
-    return WidthChoice(_probability(choice.chance), rounded(choice.cost_ms, MICROSECONDS), tok_s)
+    (chance,) = _probabilities((choice.chance,))
+    return WidthChoice(chance, rounded(choice.cost_ms, MICROSECONDS), float(round(choice.tok_s)))
 
 
-def _probability(value: float) -> float:
-    """The probability, rounded. Raises ``WeightsFailure`` for one that is no number, which only weights can cause that
-    loading had no reason to refuse."""
-    if isnan(value):
-        raise WeightsFailure("The model computes values that are no numbers (NaN).", DOWNLOAD_AGAIN)
-    return rounded(value, PROBABILITY_STEPS)
+def _probabilities(values: tuple[float, ...]) -> tuple[float, ...]:
+    """The probabilities, rounded. Raises ``WeightsFailure`` for one that is no number, which only weights can cause
+    that loading had no reason to refuse."""
+    try:
+        return tuple([round(value * PROBABILITY_STEPS) / PROBABILITY_STEPS for value in values])
+    except ValueError as error:
+        raise WeightsFailure("The model computes values that are no numbers (NaN).", DOWNLOAD_AGAIN) from error

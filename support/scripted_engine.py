@@ -31,7 +31,7 @@ from engine.events import (
     WidthChoice,
     rounded,
 )
-from engine.statistics import TurnMeter
+from engine.rounds.statistics import TurnMeter
 from support.events_for_tests import make_tree_step
 
 PAGE = """Here is a page with three drones that follow each other.

@@ -14,7 +14,7 @@ from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.source import Capabilities
 from engine.commands import Ask, Close, Command, Stop
 from engine.events import EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
-from engine.statistics import TurnMeter
+from engine.rounds.statistics import TurnMeter
 
 BATCH = 64
 """Steps that come at once where no pace is kept, so that the screen keeps up."""

@@ -124,7 +124,6 @@ class ServerSource:
                 return server
 
     def _instead(self, model: str) -> SourceFactory:
-        """A factory of a source for another model of this server."""
         address = replace(self._address, model=model)
         return lambda emit: ServerSource(address, emit, self._patience)
 

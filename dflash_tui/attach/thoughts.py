@@ -116,7 +116,6 @@ class Thoughts:
             yield "answer", text
 
     def _mark(self, mark: str) -> Iterator[tuple[Channel, str]]:
-        """Tells what a mark is."""
         name = mark.lower()
         quoted = self._fenced or self._line.lstrip().startswith(_FENCES) or self._ticks % 2 == 1
         special = name[1:2] == "|" or "|" in name[-2:]

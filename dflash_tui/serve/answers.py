@@ -83,13 +83,12 @@ class AnswerProgress:
         self._num_thought += sum(token.channel == "thought" for token in piece.tokens)
         self._last_ms = 1000 * step.time
         self._first_ms = self._last_ms if self._first_ms is None else self._first_ms
-        if step.verify_width > 1 and step.draft:
+        if step.verify_width > 1 and step.num_drafted:
             self._accepted.append(step.num_accepted)
             self._drafted.append(step.verify_width - 1)
         return piece
 
     def _ends_with(self, token: EmittedToken, piece: Piece) -> bool:
-        """Adds a token to a piece; returns whether the answer ends with it."""
         if token.id in self._wanted.stop_ids:
             self._stop_id = token.id
         elif token.channel == "thought" and self._wanted.kind == "chat":
@@ -100,22 +99,22 @@ class AnswerProgress:
 
     def rest(self) -> Piece:
         """Gives what was held back, once the answer has ended."""
-        piece = Piece("" if self.stopped else self._watch.rest())
+        piece = Piece(self._watch.rest())  # a stop text leaves nothing held, a stop token may
         if self._calls is not None:
             self._sort(piece, [*self._calls.push(piece.text), *self._calls.rest()])
         return piece
 
     def _sort(self, piece: Piece, parts: list[Part]) -> None:
         """Puts text and calls where they belong in a piece."""
-        piece.text = "".join(part for part in parts if isinstance(part, str))
-        for part in parts:
-            if isinstance(part, ToolCall):
-                piece.calls.append(replace(part, id=f"call_{uuid4().hex[:24]}"))
+        piece.text = "".join(text for text in parts if isinstance(text, str))
+        for text in parts:
+            if isinstance(text, ToolCall):
+                piece.calls.append(replace(text, id=f"call_{uuid4().hex[:24]}"))
         self.num_calls += len(piece.calls)
 
     def finish_reason(self, reason: FinishReason) -> str:
-        said = "stop" if self.stopped else _REASONS[reason]
-        return "tool_calls" if said == "stop" and self.num_calls else said
+        finish = "stop" if self.stopped else _REASONS[reason]
+        return "tool_calls" if finish == "stop" and self.num_calls else finish
 
     def usage(self) -> dict[str, Any]:
         """Token counts, as OpenAI has them. The stop token counts, as it does elsewhere."""
@@ -164,7 +163,7 @@ class AnswerProgress:
         return {
             "mean_acceptance_length": 1 + sum(accepted) / len(accepted),
             "draft_acceptance_rate": sum(accepted) / sum(drafted),
-            "acceptance_histogram": [accepted.count(kept) for kept in range(longest + 1)],
+            "acceptance_histogram": [accepted.count(num_accepted) for num_accepted in range(longest + 1)],
             "num_spec_steps": len(accepted),
             "num_accepted_draft_tokens": sum(accepted),
             "num_draft_tokens": sum(drafted),

@@ -15,6 +15,7 @@ from ..kv_cache.cache import Cache
 from ..kv_cache.prefix import Prefix
 from ..models.attention_backends import SDPA
 from ..models.drafter import Drafter
+from ..models.packed import unpack_first
 from ..models.target import PrefillPass, TargetModel, TargetOutput
 from ..sampling.sampling import Samples, sample
 from ..speculation.choice import LookupOutcome
@@ -104,6 +105,12 @@ class Decoder:
         yield first
         if first.finish is None:
             yield from self._rounds.run(turn, poll)
+
+    def unpack_first(self) -> None:
+        """Lets prompts be multiplied by weights that were unpacked before, because the kernel that does both is wrong
+        here."""
+        unpack_first(self.target, *([] if self.drafter is None else [self.drafter]))
+        self.read = self.target.prefill_pass(self.cache)
 
     def read_by_modules(self) -> None:
         """Lets PyTorch's modules run prompts and attention from now on, because kernels fail here."""

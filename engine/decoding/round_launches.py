@@ -31,7 +31,9 @@ from ..kernels.round.state import (
 )
 from ..kernels.round.tile_places import TilePlaces, place_accepted
 from ..kernels.round.verify_width import NUM_NUMBERS, choose_width
+from ..kernels.toolchain.card import card_of
 from ..kernels.toolchain.jit import MAX_ROWS
+from ..kernels.toolchain.memory_split import SPLIT
 from ..kernels.weights.int8 import Int8Weight
 from ..models.drafter import Committed, DraftBinding, DraftPass, RoundRows
 from ..models.target import WidePass
@@ -221,6 +223,7 @@ class RoundLaunches:
             was_done, was_place = self.state.done.clone(), self.reports.place.clone()
             self.state.done.fill_(1)  # the capture's own runs must change nothing
             self.state.width.zero_()
+            SPLIT.share(self.target.tiles.shared, card_of(self.device))  # another pair may have asked for its own since
             self._captured[piece] = captured(partial(self.launch, piece), self.device, what=str(piece))
             self.state.done.copy_(was_done)
             self.reports.place.copy_(was_place)

@@ -25,8 +25,8 @@ def fingerprint(folder: Path) -> str:
     for path in sorted(path for path in folder.iterdir() if path.suffix in (".json", ".safetensors", ".gguf")):
         size = path.stat().st_size
         total.update(f"{path.name}\0{size}\0".encode())
-        for part in _parts(path, size):
-            total.update(part)
+        for chunk in _parts(path, size):
+            total.update(chunk)
     return total.hexdigest()[:16]
 
 

@@ -15,14 +15,14 @@ def published_sampling(folder: Path) -> dict[str, float] | None:
     """The fields of ``RANGES`` in a checkpoint's generation_config.json that change what is sampled; None where it says
     that nothing is (``do_sample``), or says none of them. What is damaged is left out: only advice hangs on it."""
     try:
-        said = Fields(read_json(folder / "generation_config.json"), "generation_config.json")
+        fields = Fields(read_json(folder / "generation_config.json"), "generation_config.json")
     except WeightsFailure:
         return None
-    if said.raw("do_sample") is not True:
+    if fields.raw("do_sample") is not True:
         return None
     values: dict[str, float] = {}
     for name, (low, high) in RANGES.items():
-        value = said.raw(name)
+        value = fields.raw(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and low < value <= high:
             values[name] = int(value) if name == "top_k" else float(value)
     if values.get("repetition_penalty") == 1.0:

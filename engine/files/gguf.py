@@ -41,13 +41,13 @@ LENGTH = Struct("<Q")
 def gguf_file(folder: Path) -> Path | None:
     """The model in GGUF that a folder holds, None for none; a projector for images is no model. Raises
     ``WeightsFailure`` where there are several, or parts of one."""
-    found = [path for path in sorted(folder.glob("*.gguf")) if not path.name.startswith("mmproj")]
-    if len(found) > 1 or any(re.search(r"-\d{5}-of-\d{5}\.gguf$", path.name) for path in found):
+    files = [path for path in sorted(folder.glob("*.gguf")) if not path.name.startswith("mmproj")]
+    if len(files) > 1 or any(re.search(r"-\d{5}-of-\d{5}\.gguf$", path.name) for path in files):
         raise WeightsFailure(
-            f"{folder} holds {len(found)} GGUF files of models, the first is {found[0].name}.",
+            f"{folder} holds {len(files)} GGUF files of models, the first is {files[0].name}.",
             "Leave one whole file there, beside config.json and the tokenizer.",
         )
-    return found[0] if found else None
+    return files[0] if files else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +96,15 @@ class _Reader:
             name = self._string()
             (kind,) = self._take("<I")
             self._field(name, kind)
-        found = [self._tensor() for _ in range(num_tensors)]
+        entries = [self._tensor() for _ in range(num_tensors)]
         alignment = self._fields.get("general.alignment", 32)
-        if not isinstance(alignment, int) or alignment <= 0 or len({each.name for each in found}) != num_tensors:
+        if not isinstance(alignment, int) or alignment <= 0 or len({each.name for each in entries}) != num_tensors:
             raise ValueError("tensors of one name, or an alignment of 0")
         start = -(-self._at // alignment) * alignment
-        for each in found:
+        for each in entries:
             if start + each.offset + each.num_bytes > len(self._content):
                 raise ValueError(f"it ends before {each.name} does")
-        tensors = {each.name: TensorHeader(self._path, start + each.offset, each.dtype, each.shape) for each in found}
+        tensors = {each.name: TensorHeader(self._path, start + each.offset, each.dtype, each.shape) for each in entries}
         return Gguf(self._fields, self._lengths, tensors)
 
     def _tensor(self) -> _Tensor:
@@ -132,9 +132,9 @@ class _Reader:
             elif each == STRING:
                 self._skip_strings(count)
             else:
-                kept = count if name in self._whole else min(count, MOST_KEPT)
-                self._fields[name] = list(self._take(f"<{kept}{NUMBERS[each]}"))
-                self._move((count - kept) * calcsize(NUMBERS[each]))
+                num_values = count if name in self._whole else min(count, MOST_KEPT)
+                self._fields[name] = list(self._take(f"<{num_values}{NUMBERS[each]}"))
+                self._move((count - num_values) * calcsize(NUMBERS[each]))
         elif kind in NUMBERS:
             (self._fields[name],) = self._take(f"<{NUMBERS[kind]}")
         else:

@@ -25,8 +25,8 @@ def restored(content: Tensor, shape: tuple[int, ...], name: str, dtype: torch.dt
     rows = _blocks(content, shape, name).flatten(0, -3)
     result = torch.empty(len(rows), shape[-1], dtype=dtype, device=content.device)
     for start in range(0, len(rows), ROWS_AT_ONCE):
-        part = slice(start, start + ROWS_AT_ONCE)
-        result[part] = RESTORE[name](rows[part]).flatten(-2)
+        chunk = slice(start, start + ROWS_AT_ONCE)
+        result[chunk] = RESTORE[name](rows[chunk]).flatten(-2)
     return result.view(shape)
 
 

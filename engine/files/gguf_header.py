@@ -67,13 +67,13 @@ class GgufHeader:
 
 def read_header(path: Path) -> GgufHeader:
     """Reads a file's header. Raises ``WeightsFailure`` for a file that is missing, no GGUF, damaged or cut short."""
-    said = _read_part(path)
+    header = _read_part(path)
     parts = shards(path)
-    for part in parts:
-        if part != path:
-            _read_part(part)
+    for shard in parts:
+        if shard != path:
+            _read_part(shard)
     return GgufHeader(
-        path, said.fields, said.lengths, frozenset(said.tensors), sum(part.stat().st_size for part in parts)
+        path, header.fields, header.lengths, frozenset(header.tensors), sum(shard.stat().st_size for shard in parts)
     )
 
 
@@ -83,7 +83,7 @@ def shards(path: Path) -> list[Path]:
     if match is None:
         return [path]
     first, total = (int(number) for number in match.groups())
-    names = [f"{path.name[: match.start()]}-{part:05d}-of-{total:05d}.gguf" for part in range(1, total + 1)]
+    names = [f"{path.name[: match.start()]}-{number:05d}-of-{total:05d}.gguf" for number in range(1, total + 1)]
     if first != 1:
         raise WeightsFailure(f"{path.name} is part {first} of {total} of a model.", f"Name the first part: {names[0]}")
     return [path.with_name(name) for name in names]

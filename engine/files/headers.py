@@ -104,18 +104,18 @@ OTHER_FILES = (
 def no_weights(folder: Path) -> WeightsFailure:
     """Why a folder holds no weights that are read: what it holds in their place."""
     for pattern, what, hint in OTHER_FILES:
-        if (found := min(folder.glob(pattern), default=None)) is not None:
-            return WeightsFailure(f"{folder} holds {what}, {found.name}, and no weights that the engine reads.", hint)
+        if (weights := min(folder.glob(pattern), default=None)) is not None:
+            return WeightsFailure(f"{folder} holds {what}, {weights.name}, and no weights that the engine reads.", hint)
     return WeightsFailure(f"There are no weights in {folder}.", f"The folder must hold {SINGLE_FILE}.")
 
 
 def read_file_headers(path: Path) -> Headers:
     """The headers of one file. They are kept: a plan and a loader ask for the same ones, up to 24,000."""
     try:
-        said = path.stat()
+        status = path.stat()
     except OSError as error:
         raise damaged(path, str(error)) from None
-    return _file_headers(path, said.st_size, said.st_mtime_ns)
+    return _file_headers(path, status.st_size, status.st_mtime_ns)
 
 
 @lru_cache(maxsize=128)
@@ -124,8 +124,8 @@ def _file_headers(path: Path, _size: int, _changed: int) -> Headers:
         length = int.from_bytes(file.read(8), "little")
         content = json.loads(file.read(length))
     return {
-        name: TensorHeader(path, 8 + length + said["data_offsets"][0], said["dtype"], tuple(said["shape"]))
-        for name, said in content.items()
+        name: TensorHeader(path, 8 + length + entry["data_offsets"][0], entry["dtype"], tuple(entry["shape"]))
+        for name, entry in content.items()
         if name != "__metadata__"
     }
 

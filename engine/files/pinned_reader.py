@@ -55,13 +55,13 @@ class StoredTensor:
 
 def stored_tensors(headers: Mapping[str, TensorHeader]) -> list[StoredTensor]:
     """Tensors by name, in the order in which they are stored; for blocks of a GGUF file, their raw bytes."""
-    found = [
+    tensors = [
         StoredTensor(name, each.path, each.offset, DTYPES[each.dtype], each.shape)
         if each.dtype in DTYPES
         else StoredTensor(name, each.path, each.offset, torch.uint8, (each.nbytes,))
         for name, each in headers.items()
     ]
-    return sorted(found, key=lambda tensor: (tensor.path, tensor.offset))
+    return sorted(tensors, key=lambda tensor: (tensor.path, tensor.offset))
 
 
 def read_staged(tensors: Iterable[StoredTensor], device: torch.device) -> Iterator[tuple[str, Tensor]]:
@@ -159,16 +159,16 @@ class _Stage:
 
     def begin(self, run: _Run, pool: ThreadPoolExecutor) -> _Arriving:
         """Allocates a run's memory on the device and hands its pieces to the readers."""
-        place = torch.empty(run.nbytes, dtype=torch.uint8, device=self._device)
+        destination = torch.empty(run.nbytes, dtype=torch.uint8, device=self._device)
         if self._stream is not None:
             # The memory may be that of a tensor which the main stream has just finished with.
             self._stream.wait_stream(torch.cuda.current_stream(self._device))
-            place.record_stream(self._stream)
+            destination.record_stream(self._stream)
         pieces = [
-            pool.submit(self._read, run.path, run.offset + start, place[start : start + PIECE_BYTES])
+            pool.submit(self._read, run.path, run.offset + start, destination[start : start + PIECE_BYTES])
             for start in range(0, run.nbytes, PIECE_BYTES)
         ]
-        return _Arriving(run, place, pieces)
+        return _Arriving(run, destination, pieces)
 
     def finish(self, arriving: _Arriving) -> Iterator[tuple[str, Tensor]]:
         """Waits for the readers, makes the main stream wait for the copies, and yields the tensors."""
@@ -178,21 +178,21 @@ class _Stage:
             torch.cuda.current_stream(self._device).wait_stream(self._stream)
         for tensor in arriving.run.tensors:
             start = tensor.offset - arriving.run.offset
-            part = arriving.place[start : start + tensor.nbytes]
+            values = arriving.place[start : start + tensor.nbytes]
             if start % tensor.dtype.itemsize:
-                part = part.clone()  # a view must begin where its dtype allows
-            yield tensor.name, part.view(tensor.dtype).view(tensor.shape)
+                values = values.clone()  # a view must begin where its dtype allows
+            yield tensor.name, values.view(tensor.dtype).view(tensor.shape)
 
-    def _read(self, path: Path, offset: int, place: Tensor) -> None:
-        """Reads bytes of a file into a buffer and copies them on to ``place``. Runs on a reader's thread."""
-        count = place.numel()
+    def _read(self, path: Path, offset: int, destination: Tensor) -> None:
+        """Reads bytes of a file into a buffer and copies them on to ``destination``. Runs on a reader's thread."""
+        count = destination.numel()
         buffer = self._free.get()
         try:
             buffer.wait()
             _read_exactly(path, offset, buffer.memory[:count])
             # Inference mode is set for each thread, and memory that was allocated in it can only be written in it.
             with torch.inference_mode(), self._copying():
-                place.copy_(buffer.tensor[:count], non_blocking=True)
+                destination.copy_(buffer.tensor[:count], non_blocking=True)
                 if buffer.copied is not None:
                     buffer.copied.record()
         finally:

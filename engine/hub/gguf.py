@@ -53,8 +53,8 @@ class GgufFile:
     @property
     def tag(self) -> str:
         """The quantisation in the name, such as ``Q4_K_M``; empty where it has none."""
-        found = _TAG.search(self.stem)
-        return found[1] if found else ""
+        match = _TAG.search(self.stem)
+        return match[1] if match else ""
 
     @property
     def model(self) -> str:
@@ -140,12 +140,14 @@ def grouped(sizes: Mapping[str, int]) -> list[GgufFile]:
 
 def _named(repository: str, files: Sequence[GgufFile], wanted: str) -> GgufFile:
     exact = [file for file in files if wanted in file.parts or wanted.lower() == file.tag.lower()]
-    found = exact or [file for file in files if wanted.lower() in file.name.lower()]
-    if len(found) == 1:
-        return found[0]
-    if not found:
+    matching = exact or [file for file in files if wanted.lower() in file.name.lower()]
+    if len(matching) == 1:
+        return matching[0]
+    if not matching:
         raise WeightsFailure(f"{repository} has no GGUF file {wanted}.", _list(repository, files))
-    raise WeightsFailure(f"{len(found)} files of {repository} could be meant by {wanted}.", _list(repository, found))
+    raise WeightsFailure(
+        f"{len(matching)} files of {repository} could be meant by {wanted}.", _list(repository, matching)
+    )
 
 
 def _rank(repository: str, file: GgufFile) -> int:
@@ -209,9 +211,9 @@ def _fetch(
     files = grouped({name: file.size for name, file in listed.items()})
     models = [file for file in files if wanted is not None or not is_companion(file.name)]
     chosen, remarks = choose(repository, models, wanted, memory)
-    beside = companion_of(chosen, [file for file in files if is_companion(file.name) and file != chosen], memory)
-    parts = [*chosen.parts, *(beside.parts if beside is not None else ())]
-    wholes = _Files(repository, [listed[part] for part in parts])
+    companion = companion_of(chosen, [file for file in files if is_companion(file.name) and file != chosen], memory)
+    parts = [*chosen.parts, *(companion.parts if companion is not None else ())]
+    wholes = _Files(repository, [listed[name] for name in parts])
     fetch([wholes], fetching)
     return wholes.folder / chosen.name, remarks
 
@@ -237,5 +239,5 @@ class _Files:
 
         first = self._files[0].name
         with explained(self.name):
-            place = Path(hf_hub_download(self.name, first, etag_timeout=TIMEOUT))
-        self.folder = place.parents[len(Path(first).parts) - 1]
+            path = Path(hf_hub_download(self.name, first, etag_timeout=TIMEOUT))
+        self.folder = path.parents[len(Path(first).parts) - 1]

@@ -50,18 +50,18 @@ def is_installed(name: str) -> bool:
 def own_drafter(name: str) -> Path:
     """The drafter's folder in the form in which checkpoints are published. Raises ``WeightsFailure`` where it isn't
     installed, is damaged, or can't be unpacked."""
-    kept = OWN_DRAFTERS[name]
-    if (kept / SINGLE_FILE).is_file():
-        return kept
+    source = OWN_DRAFTERS[name]
+    if (source / SINGLE_FILE).is_file():
+        return source
     if not is_installed(name):
         package = PACKAGES[name].replace("_", "-")
         hint = (f"pip install {package}   (", Option("drafter", NO_DRAFTER), " goes without a drafter)")
         raise WeightsFailure(f"The drafter {name} is not installed.", hint)
-    said = (kept / PACKED).stat()
-    state = sha256(f"{kept}\0{said.st_size}\0{said.st_mtime_ns}".encode()).hexdigest()[:16]
+    status = (source / PACKED).stat()
+    state = sha256(f"{source}\0{status.st_size}\0{status.st_mtime_ns}".encode()).hexdigest()[:16]
     folder = cache_folder("models") / f"{name}-{state}"
     if not folder.is_dir():
-        made_whole(folder, lambda place: _unpack(kept, place))
+        made_whole(folder, lambda target: _unpack(source, target))
     return folder
 
 
@@ -70,10 +70,10 @@ def made_whole(folder: Path, fill: Callable[[Path], None]) -> None:
     into a temporary one, which is then renamed. Raises ``WeightsFailure`` where that can't be written."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as place:
-            fill(Path(place))
+        with TemporaryDirectory(dir=folder.parent, ignore_cleanup_errors=True) as temporary:
+            fill(Path(temporary))
             with suppress(OSError):
-                Path(place).rename(folder)
+                Path(temporary).rename(folder)
     except OSError as error:
         raise WeightsFailure(
             f"The cache {folder.parent} can't be written: {error.strerror or error}.",
@@ -81,16 +81,16 @@ def made_whole(folder: Path, fill: Callable[[Path], None]) -> None:
         ) from None
 
 
-def _unpack(kept: Path, place: Path) -> None:
-    packed = kept / PACKED
+def _unpack(source: Path, target: Path) -> None:
+    packed = source / PACKED
     try:
         halves = lzma.decompress(packed.read_bytes())
     except (lzma.LZMAError, EOFError) as error:
         raise damaged(packed, str(error) or "it ends early") from None
     whole, even = bytearray(len(halves)), (len(halves) + 1) // 2
     whole[0::2], whole[1::2] = halves[:even], halves[even:]
-    (place / SINGLE_FILE).write_bytes(whole)
-    shutil.copy(kept / "config.json", place)
+    (target / SINGLE_FILE).write_bytes(whole)
+    shutil.copy(source / "config.json", target)
 
 
 def pack(folder: Path) -> Path:

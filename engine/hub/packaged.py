@@ -33,14 +33,14 @@ def packaged_folder(package: str) -> Path | None:
     installed. Raises ``WeightsFailure`` for a file that is damaged, or of a family whose files the engine can't read
     alone, and where the folder can't be written."""
     spec = find_spec(package)
-    found = [] if spec is None or spec.origin is None else sorted(Path(spec.origin).parent.glob("*.gguf"))
-    return folder_of(found[0]) if len(found) == 1 else None
+    files = [] if spec is None or spec.origin is None else sorted(Path(spec.origin).parent.glob("*.gguf"))
+    return folder_of(files[0]) if len(files) == 1 else None
 
 
 def folder_of(path: Path) -> Path:
     """The folder for one file. It is written once for every state of the file."""
-    said = path.stat()
-    state = sha256(f"{FORMAT}\0{path}\0{said.st_size}\0{said.st_mtime_ns}".encode()).hexdigest()[:16]
+    status = path.stat()
+    state = sha256(f"{FORMAT}\0{path}\0{status.st_size}\0{status.st_mtime_ns}".encode()).hexdigest()[:16]
     folder = cache_folder("models") / f"{path.stem}-{state}"
     if not (folder / "config.json").exists():
         _write(path, folder)
@@ -67,7 +67,6 @@ def _write(path: Path, folder: Path) -> None:
 
 
 def _config(path: Path, file: Gguf) -> Json:
-    """Makes ``config.json`` by the family of the file."""
     readable = {
         family.gguf.architecture: family.gguf.config
         for family in FAMILIES

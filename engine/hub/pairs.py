@@ -76,11 +76,11 @@ def find_pair(
     if weights is not None and (copy := copy_in(weights, target)) and (is_here(copy) or not is_here(target)):
         target = copy
     target_folder = finder.find(target)
-    beside = drafter_in(Path(target).expanduser())
+    own_drafter = drafter_in(Path(target).expanduser())
     if drafter is not None and drafter in (DFLASH, MTP):
-        drafter_name: str | None = _own_drafter(target_folder, beside, drafter)
+        drafter_name: str | None = _own_drafter(target_folder, own_drafter, drafter)
     else:
-        drafter_name = drafter or beside or known_drafter(target_folder)
+        drafter_name = drafter or own_drafter or known_drafter(target_folder)
     drafter_folder = None
     if drafter_name == MTP:
         drafter_folder = target_folder
@@ -103,9 +103,9 @@ def check_path(name: str) -> None:
     except (OSError, ValueError, RuntimeError) as error:  # too long, no text, another user's home
         raise WeightsFailure(f"{name[:NAME_SHOWN]!r} can't be a model's name: {error}.", MODEL_NAMES) from None
     if is_folder:
-        for place in (folder, folder / TARGET_PART):
-            refuse_pointer(place / "config.json")
-        if not any((place / "config.json").is_file() for place in (folder, folder / TARGET_PART)):
+        for candidate in (folder, folder / TARGET_PART):
+            refuse_pointer(candidate / "config.json")
+        if not any((candidate / "config.json").is_file() for candidate in (folder, folder / TARGET_PART)):
             raise WeightsFailure(f"The folder {name} holds no config.json, so no model.", CHECK_PATH)
     elif is_file:
         raise WeightsFailure(f"{name} is a file, and no model.", CHECK_PATH)
@@ -152,8 +152,8 @@ def target_in(folder: Path) -> Path:
 
 def drafter_in(folder: Path) -> str | None:
     """The drafter of a folder that holds a whole pair; one that lacks its ``config.json`` isn't passed over."""
-    part = folder / DRAFTER_PART
-    return str(part) if target_in(folder) != folder and part.is_dir() else None
+    subfolder = folder / DRAFTER_PART
+    return str(subfolder) if target_in(folder) != folder and subfolder.is_dir() else None
 
 
 def known_drafter(target: Path) -> str | None:
@@ -164,11 +164,11 @@ def known_drafter(target: Path) -> str | None:
     return pair.assistant if pair.assistant and not is_here(pair.drafter) and is_here(pair.assistant) else pair.drafter
 
 
-def _own_drafter(target: Path, beside: str | None, kind: str) -> str:
-    """The target's drafter of a kind, ``beside`` it or known, or ``mtp`` for one among its own tensors;
+def _own_drafter(target: Path, own: str | None, kind: str) -> str:
+    """The target's drafter of a kind, ``own`` it or known, or ``mtp`` for one among its own tensors;
     ``WeightsFailure`` where there is none."""
-    if beside is not None and drafter_config_of(read_json(Path(beside) / "config.json")).kind == kind:
-        return beside
+    if own is not None and drafter_config_of(read_json(Path(own) / "config.json")).kind == kind:
+        return own
     if kind == MTP and own_drafter_of(read_json(target / "config.json")) is not None:
         return MTP
     pair = pair_of(target)
@@ -208,13 +208,13 @@ def pair_of(target: Path) -> KnownPair | None:
     family, text = find_family(config), text_config(config)
     pairs = () if family is None else family.pairs
     shape = (text.get("hidden_size"), text.get("num_hidden_layers"))
-    found = [
+    matching = [
         pair
         for pair in pairs
         if (pair.hidden_size, pair.num_layers) == shape and pair.vocab_size in (None, text.get("vocab_size"))
     ]
-    named = (pair for pair in found if pair.target.partition("/")[2].lower() in str(target.absolute()).lower())
-    return next(named, found[0] if found else None)
+    named = (pair for pair in matching if pair.target.partition("/")[2].lower() in str(target.absolute()).lower())
+    return next(named, matching[0] if matching else None)
 
 
 def relatives(hidden_size: int, num_layers: int) -> tuple[KnownPair | None, tuple[KnownPair, ...]]:
@@ -228,7 +228,6 @@ def relatives(hidden_size: int, num_layers: int) -> tuple[KnownPair | None, tupl
 
 
 def copy_in(weights: WeightFormat, target: str) -> str | None:
-    """The published copy in this format of a known target."""
     copies = [copy for pair in KNOWN_PAIRS if pair.target == target for copy in pair.copies]
     return next((copy.name for copy in copies if copy.weights == weights), None)
 

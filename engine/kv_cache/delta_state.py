@@ -108,8 +108,8 @@ class DeltaState(LayerState):
         """Keeps the rows of the pass that has begun here, so that some of them may be refused. Returns False where they
         are too many: then all of them go into the state, as ``wrote`` says."""
         if len(rows.raw) <= MAX_ROWS:
-            for kept, new in zip(self.rows, rows, strict=True):
-                kept[: len(new)] = new
+            for stored, new in zip(self.rows, rows, strict=True):
+                stored[: len(new)] = new
             self.keeps(len(rows.raw))
             return True
         self.begin_long()
@@ -172,8 +172,8 @@ class DeltaState(LayerState):
         return restore
 
     def clear(self) -> None:
-        for part in self.now:
-            part.zero_()
+        for tensor in self.now:
+            tensor.zero_()
         self._stand(0)
 
     def _stand(self, length: int) -> None:

@@ -38,10 +38,10 @@ class LastRowsState(CursorState):
 
     def write(self, start: int, rows: Tensor) -> None:
         """Keeps the last of rows [n, hidden] at positions start .. start + n - 1."""
-        kept = rows[-len(self.rows) :]
-        first = start + len(rows) - len(kept)
-        places = torch.arange(first, first + len(kept), device=rows.device) % len(self.rows)
-        self.rows[places] = kept
+        newest = rows[-len(self.rows) :]
+        first = start + len(rows) - len(newest)
+        places = torch.arange(first, first + len(newest), device=rows.device) % len(self.rows)
+        self.rows[places] = newest
 
     def can_rewind_to(self, length: int, written: int) -> bool:
         return length == 0 or written - length < len(self.rows)

@@ -48,12 +48,12 @@ class Prefix:
     def remember(self, caches: Sequence[Cache], length: int) -> None:
         """Snapshots the caches as of ``length``, where the next turn's prompt will part from this one's. Where there
         are too many snapshots, the one goes between whose neighbours the fewest tokens lie."""
-        kept = [shots for shots in self.snapshots if shots[self._target].length != length]
-        while len(kept) >= self._most:
-            starts = [0, *(shots[self._target].length for shots in kept), length]
+        others = [shots for shots in self.snapshots if shots[self._target].length != length]
+        while len(others) >= self._most:
+            starts = [0, *(shots[self._target].length for shots in others), length]
             gaps = [after - before for before, after in zip(starts, starts[2:], strict=False)]
-            del kept[gaps.index(min(gaps))]
-        self.snapshots = [*kept, {cache: cache.snapshot(length) for cache in caches}]
+            del others[gaps.index(min(gaps))]
+        self.snapshots = [*others, {cache: cache.snapshot(length) for cache in caches}]
 
     def _remembered(self, caches: Sequence[Cache], same: int) -> dict[Cache, Snapshot] | None:
         """The longest snapshot that all of ``caches`` have within the first ``same`` tokens."""

@@ -19,24 +19,24 @@ class Assembly:
     def __init__(self, name: str, stored: Stored, dtype: torch.dtype):
         """``dtype``: of floats that are stored as blocks."""
         self._name, self._stored, self._dtype = name, stored, dtype
-        self._waiting = {part.tensor for part in stored.parts}
+        self._waiting = {stored_part.tensor for stored_part in stored.parts}
         self._pieces: dict[str, Tensor] = {}
 
-    def add(self, part: StoredPart, tensor: Tensor) -> Tensor | PackedRows | None:
+    def add(self, stored_part: StoredPart, tensor: Tensor) -> Tensor | PackedRows | None:
         """Takes one tensor; with the last one, returns the parameter as it is stored, floats or packed, else None."""
-        for field, piece in self._stored.file.split(self._stored, part, tensor, self._dtype).items():
-            self._place(field, part, piece)
-        self._waiting.discard(part.tensor)
+        for field, piece in self._stored.file.split(self._stored, stored_part, tensor, self._dtype).items():
+            self._fill(field, stored_part, piece)
+        self._waiting.discard(stored_part.tensor)
         return None if self._waiting else self._whole()
 
-    def _place(self, field: str, part: StoredPart, piece: Tensor) -> None:
-        if part.expert is None:
+    def _fill(self, field: str, stored_part: StoredPart, piece: Tensor) -> None:
+        if stored_part.expert is None:
             self._pieces[field] = _own(piece)
             return
         if field not in self._pieces:
             experts, rows = self._stored.shape[:2]
             self._pieces[field] = piece.new_empty(experts, rows, *piece.shape[1:])
-        self._pieces[field][part.expert, slice(*part.rows)] = piece
+        self._pieces[field][stored_part.expert, slice(*stored_part.rows)] = piece
 
     def _whole(self) -> Tensor | PackedRows:
         pieces = self._pieces

@@ -69,21 +69,21 @@ def _read_target(folder: Path, config: dict[str, Any]) -> tuple[Family, TargetCo
 def _ties_head(folder: Path, family: Family, config: dict[str, Any]) -> bool:
     """Whether the files tie the head to the embedding although a config says that it is a tensor of its own: some tools
     that pack a model store both, and a config's parts may disagree."""
-    said = [part.get("tie_word_embeddings", True) for part in (config, text_config(config))]
-    if all(said) or not HEAD.startswith(tuple(family.skipped_tensors)):
+    ties = [section.get("tie_word_embeddings", True) for section in (config, text_config(config))]
+    if all(ties) or not HEAD.startswith(tuple(family.skipped_tensors)):
         return False
     headers = read_files(folder).headers
     head, embedding = (headers.get(name) for name in (HEAD, tensor_names(family, headers)(EMBEDDING)))
     if head is None:
-        return any(part.get("tie_word_embeddings") is True for part in (config, text_config(config)))
+        return any(section.get("tie_word_embeddings") is True for section in (config, text_config(config)))
     return embedding is not None and same_bytes(head, embedding)
 
 
-def read_drafter_config(folder: Path, target: TargetConfig, beside: Path | None = None) -> DrafterConfig:
-    """Reads a drafter's config, and if the target's folder is given (``beside``) by its files which tables are its own.
-    Raises ``WeightsFailure`` also for a drafter that was made for another target, and
-    where a target's files lack the one that their config tells of."""
-    config = drafter_config_of(read_json(folder / "config.json"))
+def read_drafter_config(folder: Path, target: TargetConfig, target_folder: Path | None = None) -> DrafterConfig:
+    """Reads a drafter's config, and if the target's folder is given (``target_folder``) by its files which tables are
+    its own. Raises ``WeightsFailure`` also for a drafter that was made for another target, and where a target's files
+    lack the one that their config tells of."""
+    config = drafter_config_of(read_json(folder / "config.json")).beside(target)
     config.check(target)
     if config.among and not drafter_headers(folder, config):
         raise WeightsFailure(
@@ -91,9 +91,9 @@ def read_drafter_config(folder: Path, target: TargetConfig, beside: Path | None 
             " whoever packed this checkpoint left it out.",
             ("Take the original, or a copy that has it. Or draft otherwise: ", Option("drafter", "dflash"), "."),
         )
-    if beside is None or config.among:
+    if target_folder is None or config.among:
         return config
-    return with_own_tables(config, drafter_headers(folder, config), target, in_files(beside))
+    return with_own_tables(config, drafter_headers(folder, config), target, in_files(target_folder))
 
 
 def drafter_headers(folder: Path, config: DrafterConfig) -> Headers:
@@ -190,9 +190,10 @@ def load_drafter(
     if not config.among:
         config = with_own_tables(config, headers, target.config, in_memory(target))
     model = drafter_shape(config, device, attention).to(compute_dtype(device))
-    said = read_json(folder / "config.json") if config.among else {}
-    names = Names(str, left_on_disk(config), family_of(said).expert_tensors if said else {})
-    layout = plain_layout(folder, headers, model, names, said)
+    config_json = read_json(folder / "config.json") if config.among else {}
+    experts = family_of(config_json).expert_tensors if config_json else {}
+    names = Names(config.tensor_name(headers), left_on_disk(config), experts)
+    layout = plain_layout(folder, headers, model, names, config_json)
     _load(model, layout, device, lambda done, total: progress("drafter", done, total))
     if model.token_ids is not None:
         model.token_ids = draft_tokens(config, headers, target.config).to(device)
@@ -209,15 +210,19 @@ def _load(
     held."""
     dtype = compute_dtype(device)
     done, total = 0, layout.nbytes
-    where = {part.tensor: (name, part) for name, stored in layout.stored.items() for part in stored.parts}
+    where = {
+        stored_part.tensor: (name, stored_part)
+        for name, stored in layout.stored.items()
+        for stored_part in stored.parts
+    }
     begun: dict[str, Assembly] = {}
     on_gpu = device.type == "cuda" and isinstance(model, TargetModel)
     together = Together(model, model.read_together if on_gpu else ())
     extremes: dict[str, Tensor] = {}
     for tensor_name, tensor in read_tensors({tensor: layout.headers[tensor] for tensor in where}, device):
-        name, part = where[tensor_name]
+        name, stored_part = where[tensor_name]
         assembly = begun.setdefault(name, Assembly(name, layout.stored[name], dtype))
-        if (weight := assembly.add(part, tensor)) is not None:
+        if (weight := assembly.add(stored_part, tensor)) is not None:
             del begun[name]
             if isinstance(weight, Tensor):
                 extremes[name] = torch.stack(weight.aminmax()).float()  # without the copy that a sum in fp32 would make

@@ -20,7 +20,6 @@ from ..kernels.decode.tiling.tiles import DraftTiles, TargetTiles, draft_tiles, 
 from ..kernels.toolchain.card import card_of
 from ..kernels.toolchain.jit import MAX_ROWS, KernelFailure
 from ..kernels.weights.int8 import Int8Weight
-from ..kernels.weights.weight import unpack_first
 from ..measured.store import store, stored
 from ..measured.tiles import SECONDS, Progress, Timed, as_data, read_data, tune
 from ..models.packed import format_of_target
@@ -41,7 +40,7 @@ def choose_rounds(decoder: Decoder, prompt: Prompt, head: Int8Weight | None, way
     where the host is to run them. ``head``: an 8-bit copy of the target's, to draft in 8 bits."""
     if decoder.device.type == "cuda" and (failed := _failure(lambda: _refuse(products_depart(decoder.target)))):
         say(f"{failed} Weights are unpacked before they multiply a prompt, more slowly.")
-        unpack_first()
+        decoder.unpack_first()
     if decoder.read is not decoder.target and (failed := _failure(lambda: _read_prompt(decoder, prompt))):
         say(f"{failed} Prompts are read by PyTorch's modules instead, more slowly.")
         decoder.read_by_modules()
@@ -132,7 +131,11 @@ class TimedTiles:
 def identity_of(decoder: Decoder, head_in_8_bits: bool) -> tuple[str, ...]:
     """All that the best tiles depend on: the card, shapes and formats of the weights, the compiler."""
     models = [decoder.target, *([] if decoder.drafter is None else [decoder.drafter])]
-    shapes = [f"{name} {tuple(part.shape)} {part.dtype}" for model in models for name, part in model.named_parameters()]
+    shapes = [
+        f"{name} {tuple(parameter.shape)} {parameter.dtype}"
+        for model in models
+        for name, parameter in model.named_parameters()
+    ]
     digest = hashlib.sha256("\n".join(shapes).encode()).hexdigest()
     return (repr(card_of(decoder.device)), digest, f"drafts by {8 if head_in_8_bits else 16} bits", torch.__version__)
 

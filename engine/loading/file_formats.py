@@ -31,13 +31,15 @@ class Floats(FileFormat):
 
     dtypes: ClassVar[Collection[str]] = FLOATS
 
-    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig) -> tuple[Kind, str]:
+    def check(
+        self, base: str, tensors: Tensors, shape: tuple[int, ...], weights_config: WeightsConfig
+    ) -> tuple[Kind, str]:
         numbers = tensors[""]
         if numbers.shape != shape or numbers.dtype not in FLOATS:
             raise wrong(f"{base} is {numbers}, the config asks for floating-point {list(shape)}.")
         return PLAIN, numbers.dtype
 
-    def split(self, stored: Stored, part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+    def split(self, stored: Stored, stored_part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
         return {"values": tensor}
 
     def whole(self, name: str, stored: Stored, pieces: dict[str, Tensor], dtype: torch.dtype) -> Tensor | PackedRows:
@@ -49,13 +51,15 @@ class GgufBlocks(Floats):
 
     dtypes: ClassVar[Collection[str]] = BLOCKS
 
-    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig) -> tuple[Kind, str]:
+    def check(
+        self, base: str, tensors: Tensors, shape: tuple[int, ...], weights_config: WeightsConfig
+    ) -> tuple[Kind, str]:
         numbers = tensors[""]
         if numbers.shape != shape or shape[-1] % BLOCKS[numbers.dtype][0]:
             raise wrong(f"{base} is {numbers}, the config asks for {list(shape)}.")
         return PLAIN, numbers.dtype
 
-    def split(self, stored: Stored, part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+    def split(self, stored: Stored, stored_part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
         return {"values": restored(tensor, stored.shape, stored.dtype, dtype)}
 
 
@@ -68,17 +72,19 @@ class Q4Blocks(FileFormat):
     def details(self, headers: Headers) -> tuple[int, str]:
         return BLOCK, "F16"
 
-    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig) -> tuple[Kind, str]:
-        GGUF_BLOCKS.check(base, tensors, shape, said)
+    def check(
+        self, base: str, tensors: Tensors, shape: tuple[int, ...], weights_config: WeightsConfig
+    ) -> tuple[Kind, str]:
+        GGUF_BLOCKS.check(base, tensors, shape, weights_config)
         return Kind("int4", BLOCK, "F16"), ""
 
-    def split(self, stored: Stored, part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+    def split(self, stored: Stored, stored_part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
         values, scales = q4_0(tensor, stored.shape)
         return {"values": values, "scales": scales}
 
     def numbers(self, values: Tensor) -> Tensor:
         """The numbers in rows of bytes: a byte holds two that stand 16 apart, the first in its lower bits."""
-        halves = [part.reshape(len(part), -1, 16) for part in (values & 15, values >> 4)]
+        halves = [half.reshape(len(half), -1, 16) for half in (values & 15, values >> 4)]
         return torch.stack(halves, dim=-2).flatten(-3)
 
 
@@ -98,11 +104,13 @@ class Int4Words(FileFormat):
             return 0, ""
         return packed[largest].shape[-1] * 8 // scales.shape[-1], scales.dtype
 
-    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig) -> tuple[Kind, str]:
+    def check(
+        self, base: str, tensors: Tensors, shape: tuple[int, ...], weights_config: WeightsConfig
+    ) -> tuple[Kind, str]:
         if "" in tensors and "_packed" in tensors:
             raise wrong(f"The checkpoint names {base} in two formats: as {tensors['']} and packed.")
         if "_zero_point" in tensors:
-            raise wrong(f"{base} has zero points, which a symmetric weight has not.", said.advice)
+            raise wrong(f"{base} has zero points, which a symmetric weight has not.", weights_config.advice)
         numbers, scales = tensors["_packed"], _scales(base, tensors, tensors["_packed"])
         *outer, depth = shape
         if numbers.dtype != "I32" or numbers.shape != (*outer, depth // 8) or depth % 8:
@@ -114,12 +122,12 @@ class Int4Words(FileFormat):
         count = scales.shape[-1]
         if depth % count or depth // count not in GROUPS:
             each = f"groups of {depth // count}" if depth % count == 0 else "no whole groups"
-            if odd := [group for group in sorted(said.groups) if depth % group]:
+            if odd := [group for group in sorted(weights_config.groups) if depth % group]:
                 each += f"; the config's {odd[0]} do not divide {depth}"
-            raise wrong(f"The rows of {base} have {depth} numbers and {count} scales: {each}.", said.advice)
+            raise wrong(f"The rows of {base} have {depth} numbers and {count} scales: {each}.", weights_config.advice)
         group = depth // count
-        if said.groups and group not in said.groups:
-            declared = " or ".join(map(str, sorted(said.groups)))
+        if weights_config.groups and group not in weights_config.groups:
+            declared = " or ".join(map(str, sorted(weights_config.groups)))
             raise wrong(f"The scales of {base} are for groups of {group} numbers, the config says {declared}.")
         return Kind("int4", group, scales.dtype), ""
 
@@ -132,7 +140,9 @@ class Fp8Rows(FileFormat):
     own: ClassVar[tuple[str, ...]] = ("_scale",)
     dtypes: ClassVar[Collection[str]] = ("F8_E4M3",)
 
-    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig) -> tuple[Kind, str]:
+    def check(
+        self, base: str, tensors: Tensors, shape: tuple[int, ...], weights_config: WeightsConfig
+    ) -> tuple[Kind, str]:
         numbers = _numbers(base, tensors)
         if not self.has(numbers):
             raise wrong(f"The checkpoint has scales for {base}, which is not packed but {numbers}.")
@@ -144,13 +154,13 @@ class Fp8Rows(FileFormat):
             return Kind("fp8"), ""
         if len(scales.shape) == len(shape) and scales.shape[-1] > 1:
             block = [-(-size // count) for size, count in zip(shape[-2:], scales.shape[-2:], strict=True) if count]
-            refuse(f"FP8 in blocks of {' by '.join(map(str, block))}", said.config, None)
+            refuse(f"FP8 in blocks of {' by '.join(map(str, block))}", weights_config.config, None)
         raise wrong(f"The scales of {base} are {scales}, the config asks for one for each of {list(outer)} rows.")
 
-    def split(self, stored: Stored, part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
-        if part.ending == "":
-            return FileFormat.split(self, stored, part, tensor, dtype)
-        outer = stored.part_shape(part)[:-1]
+    def split(self, stored: Stored, stored_part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+        if stored_part.ending == "":
+            return FileFormat.split(self, stored, stored_part, tensor, dtype)
+        outer = stored.part_shape(stored_part)[:-1]
         return {"scales": tensor.float().reshape(outer if tensor.numel() > 1 else (1,)).expand(outer)}
 
     def numbers(self, values: Tensor) -> Tensor:
@@ -164,19 +174,21 @@ class Fp8InBlocks(FileFormat):
     own: ClassVar[tuple[str, ...]] = ("_scale_inv",)
     dtypes: ClassVar[Collection[str]] = ()
 
-    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig) -> tuple[Kind, str]:
+    def check(
+        self, base: str, tensors: Tensors, shape: tuple[int, ...], weights_config: WeightsConfig
+    ) -> tuple[Kind, str]:
         numbers, scales = _numbers(base, tensors), tensors["_scale_inv"]
         if numbers.shape != shape or numbers.dtype != "F8_E4M3" or len(tensors) > 2:
             raise wrong(f"{base} is {numbers} and has scales of blocks, the config asks for F8_E4M3{list(shape)}.")
-        wanted = *shape[:-2], *(-(-size // step) for size, step in zip(shape[-2:], said.block, strict=False))
+        wanted = *shape[:-2], *(-(-size // step) for size, step in zip(shape[-2:], weights_config.block, strict=False))
         if scales.shape != wanted or scales.dtype not in SCALE_DTYPES:
             raise wrong(f"The scales of {base} are {scales}, the config asks for F32{list(wanted)}.")
         return PLAIN, ""
 
-    def split(self, stored: Stored, part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
-        if part.ending == "":
-            return FileFormat.split(self, stored, part, tensor, dtype)
-        rows = stored.part_shape(part)[-2]
+    def split(self, stored: Stored, stored_part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+        if stored_part.ending == "":
+            return FileFormat.split(self, stored, stored_part, tensor, dtype)
+        rows = stored.part_shape(stored_part)[-2]
         return {"scales": tensor.float().repeat_interleave(stored.block[0], -2)[..., :rows, :]}
 
     def whole(self, name: str, stored: Stored, pieces: dict[str, Tensor], dtype: torch.dtype) -> Tensor | PackedRows:
@@ -186,9 +198,9 @@ class Fp8InBlocks(FileFormat):
         numbers, scales = pieces["values"].reshape(-1, depth), pieces["scales"].flatten(0, -2)
         result = torch.empty(numbers.shape, dtype=dtype, device=numbers.device)
         for start in range(0, len(numbers), ROWS_AT_ONCE):
-            part = slice(start, start + ROWS_AT_ONCE)
-            steps = scales[part].repeat_interleave(columns, -1)[:, :depth]
-            result[part] = numbers[part].view(torch.float8_e4m3fn).float() * steps
+            chunk = slice(start, start + ROWS_AT_ONCE)
+            steps = scales[chunk].repeat_interleave(columns, -1)[:, :depth]
+            result[chunk] = numbers[chunk].view(torch.float8_e4m3fn).float() * steps
         return result.view(stored.shape)
 
 
@@ -200,21 +212,23 @@ class Mxfp4Blocks(FileFormat):
     own: ClassVar[tuple[str, ...]] = endings
     dtypes: ClassVar[Collection[str]] = ("U8",)
 
-    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig) -> tuple[Kind, str]:
+    def check(
+        self, base: str, tensors: Tensors, shape: tuple[int, ...], weights_config: WeightsConfig
+    ) -> tuple[Kind, str]:
         *outer, depth = shape
         groups = (*outer, depth // GROUP)
         for ending, what, each in (("_blocks", "blocks", (*groups, GROUP // 2)), ("_scales", "scales", groups)):
             if ending not in tensors:
                 raise wrong(f"The checkpoint lacks the {what} of {base}, which is in MXFP4.")
-            found = tensors[ending]
-            if found.dtype != "U8" or found.shape != each or depth % GROUP:
-                raise wrong(f"The {what} of {base} are {found}, the config asks for U8{list(each)}.")
+            header = tensors[ending]
+            if header.dtype != "U8" or header.shape != each or depth % GROUP:
+                raise wrong(f"The {what} of {base} are {header}, the config asks for U8{list(each)}.")
         for ending in tensors.keys() - set(self.endings):
             raise wrong(f"The checkpoint names {base} in two formats: in MXFP4, and as {tensors[ending]}.")
         return Kind("mxfp4"), ""
 
-    def split(self, stored: Stored, part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
-        return {"scales": tensor} if part.ending == "_scales" else {"values": tensor.flatten(-2)}
+    def split(self, stored: Stored, stored_part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+        return {"scales": tensor} if stored_part.ending == "_scales" else {"values": tensor.flatten(-2)}
 
 
 GGUF_BLOCKS = GgufBlocks()
@@ -232,19 +246,19 @@ def endings_of(weights: tuple[WeightFormat, ...]) -> tuple[str, ...]:
 
 def tensors_of(base: str, headers: Headers) -> dict[str, TensorHeader]:
     """The tensors of a weight, by the endings of their names."""
-    found = {ending: headers[base + ending] for ending in ENDINGS if base + ending in headers}
+    tensors = {ending: headers[base + ending] for ending in ENDINGS if base + ending in headers}
     for numbers, *scales in (each.endings for each in FILE_FORMATS if each.own == each.endings):
-        if numbers not in found and found.keys() - set(scales):
+        if numbers not in tensors and tensors.keys() - set(scales):
             for ending in scales:  # without numbers it belongs to no weight: a superfluous tensor
-                found.pop(ending, None)
-    return found
+                tensors.pop(ending, None)
+    return tensors
 
 
 def file_format_of(
-    base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig
+    base: str, tensors: Tensors, shape: tuple[int, ...], weights_config: WeightsConfig
 ) -> tuple[FileFormat, Kind, str]:
     file = next((each for each in FILE_FORMATS if each.claims(tensors)), FILE_FORMATS[-1])
-    kind, dtype = file.check(base, tensors, shape, said)
+    kind, dtype = file.check(base, tensors, shape, weights_config)
     for ending in tensors.keys() - set(file.endings):
         raise wrong(f"The checkpoint names {base} in two formats: one of them has {tensors[ending]}.")
     return file, kind, dtype

@@ -37,9 +37,9 @@ def rounded(weight: Tensor, preferred: torch.dtype = torch.bfloat16) -> Int4Weig
 
     def parts() -> Iterator[Rows]:
         for start in range(0, len(rows), ROWS_AT_ONCE):
-            found = _find(_groups(rows[start : start + ROWS_AT_ONCE]))
-            exact.add_(torch.stack([each.sum() for each in found.exact]))
-            yield start, (found.numbers + 8).to(torch.uint8).flatten(-2), found.unit
+            grids = _find(_groups(rows[start : start + ROWS_AT_ONCE]))
+            exact.add_(torch.stack([each.sum() for each in grids.exact]))
+            yield start, (grids.numbers + 8).to(torch.uint8).flatten(-2), grids.unit
 
     whole = Int4Weight.allocate(*weight.shape, device=weight.device, scales=torch.float32).filled(parts())
     assert whole.scales is not None
@@ -85,16 +85,16 @@ def _find(groups: Tensor) -> _Found:
     furthest = values.gather(-1, values.abs().argmax(-1, keepdim=True))
     per_largest = torch.where(furthest == 0, 0.0, -1 / furthest)
     largest = torch.full_like(furthest, 8)
-    found = furthest == 0
+    is_on_grid = furthest == 0
     for number in range(1, 9):  # the largest unit that explains a group: a small one may be too small for fp16
         steps = values * (number * per_largest)
         whole = steps.round()
         fits = ((steps - whole).abs().amax(-1, keepdim=True) < TOLERANCE) & (whole.amax(-1, keepdim=True) <= 7)
-        largest = torch.where(fits & ~found, number, largest)
-        found |= fits
+        largest = torch.where(fits & ~is_on_grid, number, largest)
+        is_on_grid |= fits
     numbers = (values * (largest * per_largest)).round_().clamp_(-8, 7)
     low, high = _units(groups, numbers)
-    middle = torch.where(found.squeeze(-1) & (low <= high), (low + high) / 2, furthest.abs().squeeze(-1) / 8)
+    middle = torch.where(is_on_grid.squeeze(-1) & (low <= high), (low + high) / 2, furthest.abs().squeeze(-1) / 8)
     middle = torch.where(furthest.squeeze(-1) > 0, -middle, middle)
     return _Found(numbers, middle, tuple(_explains(numbers, middle.to(dtype), groups) for dtype in SCALES))
 
@@ -109,7 +109,9 @@ def _units(groups: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
     """The smallest and the largest scale whose products with ``numbers`` [..., group] round to ``groups``, fp32 [...]
     each."""
     bits = groups.abs().contiguous().view(torch.int32 if groups.dtype == torch.float32 else torch.int16)
-    size, below, above = (part.view(groups.dtype).float() for part in (bits, (bits - 1).clamp_(min=0), bits + 1))
+    size, below, above = (
+        bit_patterns.view(groups.dtype).float() for bit_patterns in (bits, (bits - 1).clamp_(min=0), bits + 1)
+    )
     whole = numbers.abs()
     inwards = torch.where(bits % 2 == 0, -EDGE, EDGE)  # halfway between two numbers one rounds to the even one
     low = torch.where(whole == 0, 0.0, (size + below) / (2 * whole) * (1 + inwards)).amax(-1)

@@ -58,7 +58,9 @@ class Layout:
     @property
     def nbytes(self) -> int:
         """Bytes that are read from disk."""
-        return sum(self.headers[part.tensor].nbytes for stored in self.stored.values() for part in stored.parts)
+        return sum(
+            self.headers[stored_part.tensor].nbytes for stored in self.stored.values() for stored_part in stored.parts
+        )
 
     def hold_shapes(self, model: TargetModel) -> None:
         """Makes a model on ``meta`` hold the kinds of weights that it will have."""
@@ -132,27 +134,29 @@ class _TensorFinder:
     """Finds the tensors of a model's parameters."""
 
     def __init__(self, folder: Path, headers: Headers, names: Names, config: Mapping[str, Any]):
-        self._folder, self._headers, self._names, self._said = folder, headers, names, WeightsConfig(config)
+        self._folder, self._headers, self._names, self._weights_config = folder, headers, names, WeightsConfig(config)
         self._used: set[str] = set()
         self._absent: list[str] = []
 
     def find_all(self, model: nn.Module) -> dict[str, Stored]:
         """Where each parameter is stored. Raises ``WeightsFailure`` for tensors that are missing, superfluous or not as
         they should be."""
-        stored = {name: self._find(name, tuple(part.shape)) for name, part in model.named_parameters()}
+        stored = {name: self._find(name, tuple(parameter.shape)) for name, parameter in model.named_parameters()}
         self._check_all_used()
         if isinstance(model, TargetModel):
             self._refuse_own_head()
-        found = {name: each for name, each in stored.items() if each is not None}
-        for name in found if self._names.interleaved else ():
+        present = {name: each for name, each in stored.items() if each is not None}
+        for name in present if self._names.interleaved else ():
             if name.endswith(self._names.interleaved):
                 attention = model.get_submodule(name.rsplit(".", 2)[0])
                 assert isinstance(attention, AttentionModule)
-                found[name] = replace(found[name], interleaved=attention.config.head_dim)
+                present[name] = replace(present[name], interleaved=attention.config.head_dim)
         if isinstance(model, TargetModel | Drafter):
-            orders = {name: model.row_order(name) for name in found}
-            found |= {name: replace(found[name], order=order) for name, order in orders.items() if order is not None}
-        return found
+            orders = {name: model.row_order(name) for name in present}
+            present |= {
+                name: replace(present[name], order=order) for name, order in orders.items() if order is not None
+            }
+        return present
 
     def _find(self, name: str, shape: tuple[int, ...]) -> Stored | None:
         """Where one parameter is stored; None for a missing one."""
@@ -202,9 +206,9 @@ class _TensorFinder:
                 rows = shape[1] // len(endings)
                 path = name.removesuffix(stem)
                 return [
-                    (expert, (part * rows, (part + 1) * rows), self._names.of(path + each.format(expert)))
+                    (expert, (index * rows, (index + 1) * rows), self._names.of(path + each.format(expert)))
                     for expert in range(shape[0])
-                    for part, each in enumerate(endings)
+                    for index, each in enumerate(endings)
                 ]
         return []
 
@@ -220,7 +224,7 @@ class _TensorFinder:
             whole = shape if expert is None else (rows[1] - rows[0], shape[-1])
             if transposed := "" in tensors and name.endswith(self._names.transposed):
                 whole = (*whole[:-2], whole[-1], whole[-2])
-            kinds.setdefault(file_format_of(base, tensors, whole, self._said), base)
+            kinds.setdefault(file_format_of(base, tensors, whole, self._weights_config), base)
             parts += [StoredPart(base + ending, ending, expert, rows) for ending in tensors]
             self._used.update(base + ending for ending in tensors)
         if len(kinds) > 1:
@@ -228,7 +232,7 @@ class _TensorFinder:
             raise wrong(f"{first} and {second} are parts of one weight, and stored in different formats.")
         if not kinds:
             return None
-        return Stored(*next(iter(kinds)), shape, tuple(parts), transposed=transposed, block=self._said.block)
+        return Stored(*next(iter(kinds)), shape, tuple(parts), transposed=transposed, block=self._weights_config.block)
 
 
 def _kinds(
@@ -260,9 +264,9 @@ def _scales_of_own_grid(headers: Headers, stored: Iterable[Stored]) -> str:
     largest = max(stored, key=lambda each: prod(each.shape))
     if largest.file is FP8_IN_BLOCKS:
         return "BF16"
-    part = largest.parts[0]
-    with opened(headers[part.tensor].path, "pt") as file:
-        rows = file.get_slice(part.tensor)
+    first = largest.parts[0]
+    with opened(headers[first.tensor].path, "pt") as file:
+        rows = file.get_slice(first.tensor)
         sample = rows[:1, :SAMPLED_ROWS] if len(rows.get_shape()) == 3 else rows[:SAMPLED_ROWS]
     return NAMES[scales_of(sample) or torch.bfloat16]
 

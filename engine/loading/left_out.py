@@ -17,7 +17,7 @@ def left_out(folders: PairFolders) -> str:
     skipped, sizes = family_of(files.config).skipped_tensors, Counter[str]()
     for name, header in files.headers.items():
         drafts = own is not None and name.startswith(own.among)
-        what = "" if drafts else next((said for start, said in skipped.items() if name.startswith(start)), "")
+        what = "" if drafts else next((reason for start, reason in skipped.items() if name.startswith(start)), "")
         if what:
             sizes[what] += header.nbytes
     parts = " and ".join(f"{what} ({gigabytes(sizes[what])})" for what in sorted(sizes))

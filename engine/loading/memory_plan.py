@@ -320,8 +320,8 @@ def plan_of(
         if device_rounds:
             draftings = _draftings(config, modules)
         elif model.packed_head is not None and isinstance(modules, DFlashDrafter):
-            products = [part for _, part in modules.products()]
-            rest = drafter_bytes - sum(part.nbytes for part in products)
+            products = [parameter for _, parameter in modules.products()]
+            rest = drafter_bytes - sum(parameter.nbytes for parameter in products)
             draftings = (Drafting(rest + _in_8_bits(products), packed=True),)
         else:
             draftings = (Drafting(drafter_bytes),)
@@ -363,16 +363,16 @@ def available_memory(device: torch.device) -> int:
 def _draftings(target: TargetConfig, drafter: Drafter) -> tuple[Drafting, ...]:
     """The ways to hold what drafts, for a drafter on ``meta``. They are computed from sizes alone: joining or rounding
     tensors there would import torch's compiler, which takes as long as all other imports."""
-    plain, products = bytes_of(drafter), [part for _, part in drafter.products()]
+    plain, products = bytes_of(drafter), [parameter for _, parameter in drafter.products()]
     if not products:
         return (Drafting(plain),)
     # Keys and values of a DFlash drafter's layers are copied once more, to lie below one another.
     stacked = ("k_proj.weight", "v_proj.weight") if isinstance(drafter, DFlashDrafter) else ()
-    context = [part for name, part in drafter.named_parameters() if name.endswith(stacked)]
+    context = [parameter for name, parameter in drafter.named_parameters() if name.endswith(stacked)]
     own_head = drafter.config.tables.head  # then among its products
     head = 0 if own_head else Int8Weight.allocate(target.vocab_size, target.hidden_size, device=META).nbytes
     copies = _in_8_bits(products) + _in_8_bits(context)
-    alone = plain - sum(part.nbytes for part in products) + copies
+    alone = plain - sum(parameter.nbytes for parameter in products) + copies
     return (
         Drafting(plain + copies + head, head_in_8_bits=True),
         Drafting(alone + head, packed=True, head_in_8_bits=True),
@@ -382,9 +382,8 @@ def _draftings(target: TargetConfig, drafter: Drafter) -> tuple[Drafting, ...]:
 
 def _in_8_bits(parts: Iterable[Tensor]) -> int:
     """The bytes that these matrices would take in 8 bits."""
-    return sum(Int8Weight.allocate(*part.shape, device=META).nbytes for part in parts)
+    return sum(Int8Weight.allocate(*parameter.shape, device=META).nbytes for parameter in parts)
 
 
 def gigabytes(num_bytes: int) -> str:
-    """A number of bytes in gigabytes, for people."""
     return f"{num_bytes / 1e9:.1f} GB" if num_bytes >= 1e8 else f"{num_bytes / 1e6:.0f} MB"

@@ -29,8 +29,8 @@ def lay_together(*models: nn.Module) -> None:
         storage = views[0].untyped_storage()
         block[start : start + storage.nbytes()] = torch.empty(0, dtype=torch.uint8).set_(storage)
         for view in views:
-            place = start // view.element_size() + view.storage_offset()
-            view.data = block.view(view.dtype).as_strided(view.shape, view.stride(), place)
+            offset = start // view.element_size() + view.storage_offset()
+            view.data = block.view(view.dtype).as_strided(view.shape, view.stride(), offset)
 
 
 def _tensors(model: nn.Module) -> Iterator[Tensor]:
@@ -39,4 +39,4 @@ def _tensors(model: nn.Module) -> Iterator[Tensor]:
         yield from module.parameters(recurse=False)
         for weight in vars(module).values():
             if isinstance(weight, Weight):
-                yield from (part for part in (weight.values, weight.scales) if part is not None)
+                yield from (tensor for tensor in (weight.values, weight.scales) if tensor is not None)

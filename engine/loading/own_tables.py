@@ -42,7 +42,7 @@ def with_own_tables(config: DrafterConfig, headers: Headers, target: TargetConfi
         if not reduced and not torch.equal(tokens, torch.arange(len(tokens))):
             raise _refused(f"{OFFSETS} gives its tokens another order than the target's")
     tables = replace(config.tables, embedding=brings(EMBEDDING), head=reduced or brings(HEAD))
-    return replace(config, tables=tables, vocab_size=config.vocab_size or target.vocab_size)
+    return replace(config, tables=tables, vocab_size=config.vocab_size or target.vocab_size).with_files(headers)
 
 
 def in_files(target: Path) -> IsTargets:
@@ -88,9 +88,9 @@ def draft_tokens(config: DrafterConfig, headers: Headers, target: TargetConfig) 
     tokens = torch.arange(count) + offsets
     wrong = (tokens < 0) | (tokens >= target.vocab_size)
     if wrong.any():
-        place = int(wrong.nonzero()[0])
+        token = int(wrong.nonzero()[0])
         raise _refused(
-            f"{OFFSETS} sends its token {place} to {int(tokens[place])}, and the target has {target.vocab_size} tokens"
+            f"{OFFSETS} sends its token {token} to {int(tokens[token])}, and the target has {target.vocab_size} tokens"
         )
     if (tokens.sort().values.diff() == 0).any():
         raise _refused(f"{OFFSETS} sends two of its tokens to one of the target's")

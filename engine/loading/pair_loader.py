@@ -113,8 +113,8 @@ class PairLoader:
         tokenizer = tokenizer_beside(folders.target)
         chosen = choose_weights(self.options, folders, context, self.device)
         plan = self._settle(chosen, tokenizer)
-        if said := left_out(folders):
-            self._say(said, remark=self.options.target is not None)
+        if remark := left_out(folders):
+            self._say(remark, remark=self.options.target is not None)
         with compiling_beside(self.options, folders, plan, compiler) as compiling:
             loaded = self._read(folders, chosen, plan, tokenizer)
             if compiling is not None:

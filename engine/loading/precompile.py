@@ -55,8 +55,8 @@ class Order:
     embedding_on_host: bool = False
 
     @classmethod
-    def read(cls, said: str) -> Order:
-        fields = json.loads(said)
+    def read(cls, text: str) -> Order:
+        fields = json.loads(text)
         return cls(**fields | {"card": Card(**fields["card"])})
 
     @property
@@ -79,12 +79,12 @@ class Compiling:
         self._order: Order | None = None
         self._mark = Path()
         self._deadline = 0.0
-        self._said = TemporaryFile()  # noqa: SIM115 (open while the process runs)
+        self._output = TemporaryFile()  # noqa: SIM115 (open while the process runs)
         self._process = subprocess.Popen(
             [sys.executable, "-m", f"{__package__}.precompiler"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
-            stderr=self._said,
+            stderr=self._output,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "CUDA_VISIBLE_DEVICES": ""},
             text=True,
             **apart(),
@@ -102,7 +102,7 @@ class Compiling:
             end(self._process)
             self._process.wait()
         self._tell("")
-        self._said.close()
+        self._output.close()
 
     def begin(self, order: Order, mark: Path) -> None:
         """Lets it compile; the file ``mark`` will say that it did."""
@@ -116,12 +116,12 @@ class Compiling:
             code = self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             return monotonic() > self._deadline
-        self._said.seek(0)
-        said = self._said.read().decode(errors="replace")[-2000:]
+        self._output.seek(0)
+        output = self._output.read().decode(errors="replace")[-2000:]
         if code:
-            log.warning("kernels were not compiled ahead: %s", said)
+            log.warning("kernels were not compiled ahead: %s", output)
         else:
-            log.debug("kernels were compiled ahead: %s", said)
+            log.debug("kernels were compiled ahead: %s", output)
             _write(self._mark, self._order.digest)
         return True
 
@@ -164,8 +164,8 @@ def mark_of(options: EngineOptions) -> Path:
     """The file in Triton's cache that says what was compiled for such a start. It goes when the cache goes."""
     home = os.environ.get("TRITON_HOME") or Path.home()
     folder = os.environ.get("TRITON_CACHE_DIR") or Path(home) / ".triton" / "cache"
-    said = (options.target, options.drafter, options.max_context, options.draft_attention_backend, options.weights)
-    return Path(folder) / f"dflash-chat-{_digest(*said, fingerprint_of_code())}"
+    identity = (options.target, options.drafter, options.max_context, options.draft_attention_backend, options.weights)
+    return Path(folder) / f"dflash-chat-{_digest(*identity, fingerprint_of_code())}"
 
 
 def _order(folders: PairFolders, plan: MemoryPlan, options: EngineOptions) -> Order:
@@ -184,8 +184,8 @@ def _order(folders: PairFolders, plan: MemoryPlan, options: EngineOptions) -> Or
     )
 
 
-def _digest(*said: object) -> str:
-    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
+def _digest(*values: object) -> str:
+    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:16]
 
 
 def _read(path: Path) -> str:

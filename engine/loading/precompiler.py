@@ -81,9 +81,9 @@ def _rehearse_prompt(decoder: Decoder, chunk: int) -> None:
     drafter = decoder.drafter
     longest = min(chunk, decoder.max_context - PROMPT_ROWS)
     taps = () if drafter is None else drafter.config.target_layer_ids
-    for start, rows, told in ((0, PROMPT_ROWS, ()), (PROMPT_ROWS, longest, taps)):
+    for start, rows, tapped in ((0, PROMPT_ROWS, ()), (PROMPT_ROWS, longest, taps)):
         ids = torch.zeros(rows, dtype=torch.int64, device=decoder.device)
-        output = decoder.read(ids, start, decoder.cache, told)
+        output = decoder.read(ids, start, decoder.cache, tapped)
         decoder.cache.commit(start + rows)
         if drafter is not None and decoder.draft_cache is not None and output.features is not None:
             drafter.ingest(output.features, decoder.draft_cache)
@@ -100,19 +100,19 @@ def main() -> None:
 
     ahead.get_ready()
     moments = [STARTED, monotonic()]
-    said = sys.stdin.read()
-    if not said:
+    message = sys.stdin.read()
+    if not message:
         return  # there is nothing to compile
     moments.append(monotonic())
-    order = Order.read(said)
+    order = Order.read(message)
     ahead.compile_for(order.card)
     noted = ahead.noted_launches(lambda: launch_all(order))
     moments.append(monotonic())
     ahead.compile_all(noted, num_processes())
     moments.append(monotonic())
     phases = zip(("imports", "waiting for the order", "noting", "compiling"), moments, moments[1:], strict=False)
-    told = ", ".join(f"{what} {end - begun:.1f} s" for what, begun, end in phases)
-    print(f"{len(noted)} pieces of machine code: {told}", file=sys.stderr)
+    timings = ", ".join(f"{what} {end - begun:.1f} s" for what, begun, end in phases)
+    print(f"{len(noted)} pieces of machine code: {timings}", file=sys.stderr)
 
 
 if __name__ == "__main__":

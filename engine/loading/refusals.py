@@ -61,7 +61,7 @@ FOUR_BIT_FLOATS = {"F8_E4M3": "NVFP4", "U8": "MXFP4", "F8_E8M0": "MXFP4"}
 def refuse_tensors(headers: Headers, config: Mapping[str, Any], room: int | None) -> None:
     """Raises ``WeightsFailure`` where tensors show a format that is not read. ``config.json`` only helps to name it:
     the tensors are what is there. ``room``: bytes free on the device."""
-    for name in _told(headers):
+    for name in _signs_of_formats(headers):
         method = str(quantization_of(config).get("quant_method", "")).lower()
         refuse(METHODS.get(method, name), config, room)
 
@@ -91,10 +91,10 @@ def refuse_config(config: Mapping[str, Any], packed: bool, room: int | None) -> 
     """Raises ``WeightsFailure`` for what a config says and tensors can't show: rotated rows, and packed numbers of
     other sizes or with zero points. Beside floats, such words may only say what a model was trained for, and are
     allowed."""
-    said = quantization_of(config)
-    if said.get("transform_config"):
+    quantization = quantization_of(config)
+    if quantization.get("transform_config"):
         refuse("a compressed-tensors checkpoint whose rows are rotated (transform_config)", config, room)
-    for weights in declared_weights(said) if packed else ():
+    for weights in declared_weights(quantization) if packed else ():
         bits, kind = weights.get("num_bits"), weights.get("type", "int")
         if kind == "int" and bits != 4 and isinstance(bits, int):
             refuse(f"INT{bits}", config, room)
@@ -127,36 +127,36 @@ def advice(config: Mapping[str, Any], room: int | None) -> Text:
 
 def quantization_of(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """The part of ``config.json`` about quantisation; empty where there is none."""
-    for part in (config, text_config(config)):
-        said = part.get("quantization_config") or part.get("compression_config")
-        if isinstance(said, Mapping):
-            return said
+    for section in (config, text_config(config)):
+        quantization = section.get("quantization_config") or section.get("compression_config")
+        if isinstance(quantization, Mapping):
+            return quantization
     return {}
 
 
-def declared_weights(said: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def declared_weights(quantization: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """Yields what compressed-tensors' groups say of their weights."""
-    groups = said.get("config_groups")
+    groups = quantization.get("config_groups")
     for group in groups.values() if isinstance(groups, Mapping) else ():
         weights = group.get("weights") if isinstance(group, Mapping) else None
         if isinstance(weights, Mapping):
             yield weights
 
 
-def declared_block(said: Mapping[str, Any]) -> tuple[int, int]:
+def declared_block(quantization: Mapping[str, Any]) -> tuple[int, int]:
     """Rows and columns of FP8 that share a scale; those of all that is published where nothing is said of it."""
-    match said.get("weight_block_size"):
+    match quantization.get("weight_block_size"):
         case [int(rows), int(columns)] if rows > 0 and columns > 0:
             return rows, columns
     return 128, 128
 
 
-def _told(headers: Headers) -> Iterator[str]:
+def _signs_of_formats(headers: Headers) -> Iterator[str]:
     for name, header in headers.items():
         if name.endswith(ANY_ENDING):
             yield next(ENDINGS[ending] for ending in ANY_ENDING if name.endswith(ending))
-        if told := _by_dtype(name, header, headers):
-            yield told
+        if sign := _by_dtype(name, header, headers):
+            yield sign
 
 
 def _by_dtype(name: str, header: TensorHeader, headers: Headers) -> str | None:

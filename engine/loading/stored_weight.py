@@ -72,20 +72,20 @@ class Stored:
     order: Tensor | None = None
     """Which of the file's rows each row is: see ``TargetModel.row_order``."""
 
-    def part_shape(self, part: StoredPart) -> tuple[int, ...]:
+    def part_shape(self, stored_part: StoredPart) -> tuple[int, ...]:
         """The shape of the parameter's rows that one part holds: [..., rows, depth]."""
-        return self.shape if part.expert is None else (part.rows[1] - part.rows[0], self.shape[-1])
+        return self.shape if stored_part.expert is None else (stored_part.rows[1] - stored_part.rows[0], self.shape[-1])
 
 
 class WeightsConfig:
     """What a checkpoint's config says of its weights."""
 
     def __init__(self, config: Mapping[str, Any]):
-        said = quantization_of(config)
-        declared = [each.get("group_size") for each in declared_weights(said)]
+        quantization = quantization_of(config)
+        declared = [each.get("group_size") for each in declared_weights(quantization)]
         self.config = config
         self.groups = {size for size in declared if isinstance(size, int) and size > 0}
-        self.block = declared_block(said)
+        self.block = declared_block(quantization)
 
     @property
     def advice(self) -> Text:
@@ -126,8 +126,8 @@ class PackedRows:
     def _in_parts(self) -> Iterator[Rows]:
         """Yields all rows, ``ROWS_AT_ONCE`` at a time."""
         for start in range(0, len(self.values), ROWS_AT_ONCE):
-            part = slice(start, start + ROWS_AT_ONCE)
-            yield start, self.stored.file.numbers(self.values[part]), self.scales[part]
+            chunk = slice(start, start + ROWS_AT_ONCE)
+            yield start, self.stored.file.numbers(self.values[chunk]), self.scales[chunk]
 
 
 class FileFormat(ABC):
@@ -155,13 +155,15 @@ class FileFormat(ABC):
         return 0, ""
 
     @abstractmethod
-    def check(self, base: str, tensors: Tensors, shape: tuple[int, ...], said: WeightsConfig) -> tuple[Kind, str]:
+    def check(
+        self, base: str, tensors: Tensors, shape: tuple[int, ...], weights_config: WeightsConfig
+    ) -> tuple[Kind, str]:
         """The kind of a weight of this shape, [..., rows, depth], and its ``Stored.dtype``. Raises ``WeightsFailure``
         for tensors that are not as they should be."""
 
-    def split(self, stored: Stored, part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
+    def split(self, stored: Stored, stored_part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
         """The "values", the "scales" or both that a tensor holds. ``dtype``: of floats that are made of blocks."""
-        if part.ending != self.endings[0]:
+        if stored_part.ending != self.endings[0]:
             return {"scales": tensor}
         return {"values": tensor.contiguous().view(torch.uint8)}
 

@@ -36,13 +36,15 @@ class WeightPlan:
         plan = self.plan
         if self.in_fewer_bits:
             return f"{self.stored} multiplied in as few bits; held as bf16 it computes in fp32, several times as slow"
-        said = [f"{self._name}: {plan.summary()}"]
-        said += [f"{FORMAT_NAMES[other.weights]} would need {gigabytes(other.allocated)}" for other in self.others[:1]]
+        sentences = [f"{self._name}: {plan.summary()}"]
+        sentences += [
+            f"{FORMAT_NAMES[other.weights]} would need {gigabytes(other.allocated)}" for other in self.others[:1]
+        ]
         if self.qat:
-            said.append(f"rounded from bf16 here: {self.qat} was trained for INT4 and answers better")
+            sentences.append(f"rounded from bf16 here: {self.qat} was trained for INT4 and answers better")
         if plan.weights != "bf16" and plan.device.type == "cpu":
-            said.append("slow on a CPU, which unpacks all weights for every pass")
-        return "; ".join(said)
+            sentences.append("slow on a CPU, which unpacks all weights for every pass")
+        return "; ".join(sentences)
 
     @property
     def in_fewer_bits(self) -> bool:
@@ -51,8 +53,8 @@ class WeightPlan:
     @property
     def is_plain(self) -> bool:
         """Whether there is nothing to explain: floats as they are stored, or as always on a CPU."""
-        told = self.others or self.in_fewer_bits or self.stored.unpacked
-        return self.plan.weights == self.stored.weights == "bf16" and not told
+        has_remarks = self.others or self.in_fewer_bits or self.stored.unpacked
+        return self.plan.weights == self.stored.weights == "bf16" and not has_remarks
 
     @property
     def _name(self) -> str:

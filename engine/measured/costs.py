@@ -132,9 +132,9 @@ def _host_costs(decoder: Decoder, text: list[int], context: int, widths: Sequenc
 
     counts = _ends(range(1, drafter.config.block_size))
     drafts = [partial(_milliseconds, partial(draft, count)) for count in counts]
-    told, *took = quickest([partial(_milliseconds, partial(ingest, MAX_ROWS)), *drafts, *passes])
+    ingest_ms, *took = quickest([partial(_milliseconds, partial(ingest, MAX_ROWS)), *drafts, *passes])
     # Looking up takes next to nothing itself, but the drafter takes accepted rows in first.
-    told_twice = [*took[: len(counts)], told, told, *took[len(counts) :]]
+    told_twice = [*took[: len(counts)], ingest_ms, ingest_ms, *took[len(counts) :]]
     return _round_costs(counts, told_twice, widths, drafter.sequential)
 
 

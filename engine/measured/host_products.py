@@ -40,18 +40,18 @@ def host_products() -> HostProducts:
     offered = for_levels(), for_others(), for_head()
     machine = cpu_name(), platform.machine(), torch.__version__, capability
     identity = (*machine, str(torch.get_num_threads()), str(offered))
-    found = stored("products", identity, products_of)
-    if found is None:
-        found = _measured()
-        store("products", identity, {"on_levels": found.on_levels, "others": found.others, "head": found.head})
-    return found
+    products = stored("products", identity, products_of)
+    if products is None:
+        products = _measured()
+        store("products", identity, {"on_levels": products.on_levels, "others": products.others, "head": products.head})
+    return products
 
 
 def products_of(data: Mapping[str, Any]) -> HostProducts:
     """The kinds from their JSON. Raises ``ValueError`` or ``KeyError`` for what is none, or not of this CPU."""
-    found = HostProducts(data["on_levels"], data["others"], data["head"])
-    if found.on_levels in for_levels() and found.others in for_others() and found.head in for_head():
-        return found
+    products = HostProducts(data["on_levels"], data["others"], data["head"])
+    if products.on_levels in for_levels() and products.others in for_others() and products.head in for_head():
+        return products
     raise ValueError("not products of this CPU")
 
 

@@ -162,7 +162,7 @@ def read_data(data: Mapping[str, Any], target: TargetTiles, drafter: DraftTiles)
 def _plain(tiles: TargetTiles | DraftTiles) -> dict[str, dict[str, int | None]]:
     choices = {name: getattr(tiles, name) for name in tiles.__dataclass_fields__}
     return {
-        name: {part: getattr(choice, part) for part in Tiles.__dataclass_fields__}
+        name: {field: getattr(choice, field) for field in Tiles.__dataclass_fields__}
         for name, choice in choices.items()
         if isinstance(choice, Tiles)
     }

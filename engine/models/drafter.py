@@ -174,9 +174,9 @@ class Drafter(nn.Module, ABC):
 
     def products(self) -> Iterator[tuple[str, nn.Parameter]]:
         """Names and parameters of those of its products that 8 bits could hold."""
-        kept = self.never_packed
+        never_packed = self.never_packed
         for name, parameter in self.named_parameters():
-            if kept is not None and parameter.ndim == 2 and not name.endswith(kept):
+            if never_packed is not None and parameter.ndim == 2 and not name.endswith(never_packed):
                 yield name, parameter
 
     def row_order(self, name: str) -> Tensor | None:

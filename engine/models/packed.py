@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -42,7 +43,9 @@ class PackedLinear(nn.Module):
 def packable(model: TargetModel) -> Iterator[str]:
     """Names of the parameters that may be packed: those of all products but the head's and the router's, which choose,
     and are small."""
-    routers = {id(part) for router in model.routers if isinstance(router, nn.Module) for part in router.parameters()}
+    routers = {
+        id(parameter) for router in model.routers if isinstance(router, nn.Module) for parameter in router.parameters()
+    }
     for name, parameter in model.layers.named_parameters():
         if parameter.ndim >= 2 and id(parameter) not in routers and not name.endswith(("bias", *model.never_packed)):
             yield f"layers.{name}"
@@ -57,8 +60,16 @@ def packed_in(model: TargetModel, weights: WeightFormat) -> Iterator[str]:
 
 
 def packed_weights(model: TargetModel) -> Iterator[Weight]:
-    """The weights of a model that are no floats."""
     return (module.weight for module in model.layers.modules() if isinstance(module, HeldWeight))
+
+
+def unpack_first(*models: nn.Module) -> None:
+    """Makes the weights of these models be unpacked before they multiply many rows: for where the kernel that does both
+    was seen to be wrong. Passes that hold them already don't know."""
+    for model in models:
+        for module in model.modules():
+            if isinstance(module, HeldWeight):
+                module.weight = replace(module.weight, inside=False)
 
 
 def format_of_target(model: TargetModel) -> WeightFormat:
@@ -91,14 +102,14 @@ def hold_in_fewer_bits(model: TargetModel, products: HostProducts | None = None)
     products = products or HostProducts.of_this_cpu()
     flat = _flat(model)
     packed: dict[str, Weight] = {}
-    for name, part in flat.items() if products.on_levels == NIBBLES else ():
-        if (weight := Q4Weight.of(part)) is None:
+    for name, parameter in flat.items() if products.on_levels == NIBBLES else ():
+        if (weight := Q4Weight.of(parameter)) is None:
             packed.clear()
             break
         packed[name] = weight
     make = HOST_MAKERS[products.others]
-    for name, part in flat.items():
-        if (held := packed[name] if packed else make(part)) is not None:
+    for name, parameter in flat.items():
+        if (held := packed[name] if packed else make(parameter)) is not None:
             hold(model, name, held)
     _multiply_by(model, HOST_MAKERS[products.head](model.head))
     merge_projections(model, model.read_together)
@@ -116,18 +127,18 @@ def hold_shapes_in_fewer_bits(model: TargetModel, in_levels: bool) -> int:
     """Makes a target on ``meta`` hold what ``hold_in_fewer_bits`` would. ``in_levels``: whether all its matrices lie on
     16 levels, and are held so. Returns the bytes of the floats that are packed, which exist until all are."""
     flat = _flat(model)
-    in_levels = in_levels and all(Q4Weight.takes(*part.shape) for part in flat.values())
+    in_levels = in_levels and all(Q4Weight.takes(*parameter.shape) for parameter in flat.values())
     kind = Q4Weight if in_levels else IntegerWeight
-    for name, part in flat.items():
-        hold(model, name, kind.allocate(*part.shape, device=META))
+    for name, parameter in flat.items():
+        hold(model, name, kind.allocate(*parameter.shape, device=META))
     _multiply_by(model, IntegerWeight.allocate(*model.head.shape, device=META))
-    return sum(part.nbytes for part in flat.values())
+    return sum(parameter.nbytes for parameter in flat.values())
 
 
 def _flat(model: TargetModel) -> dict[str, Tensor]:
     """The packable parameters by name, except stacked experts."""
     parameters = {name: model.get_parameter(name).detach() for name in packable(model)}
-    return {name: part for name, part in parameters.items() if part.ndim == 2}
+    return {name: parameter for name, parameter in parameters.items() if parameter.ndim == 2}
 
 
 def _multiply_by(model: TargetModel, head: Weight | None) -> None:

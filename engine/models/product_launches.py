@@ -63,9 +63,9 @@ class ProductLaunches(ABC, Generic[Layer]):
     def _expert_downs(self, weights: Sequence[WithBias], tiles: TargetTiles) -> list[Launch]:
         moe = self._moe
         act, out = self._rows(moe.top_k, moe.intermediate_size), self._rows(moe.top_k, self._target.config.hidden_size)
-        found = self._drawn(MAX_ROWS, tiles)
+        assignment = self._drawn(MAX_ROWS, tiles)
         return [
-            partial(expert_down_rows, act.flatten(0, 1), weight, found, out, tiles.expert_down, bias=bias)
+            partial(expert_down_rows, act.flatten(0, 1), weight, assignment, out, tiles.expert_down, bias=bias)
             for weight, bias in weights
             if self._is_packed(weight)
         ]
@@ -111,7 +111,6 @@ class ProductLaunches(ABC, Generic[Layer]):
         return self._target.config.moe
 
     def _drawn(self, rows: int, tiles: TargetTiles) -> Assignment:
-        """An assignment of experts drawn at random, for ``rows`` rows."""
         moe = self._moe
         scores = torch.rand(rows, moe.num_experts, generator=torch.Generator().manual_seed(0))
         return reference_assignment(scores, moe.top_k, most=tiles.pairs).to(self._device)

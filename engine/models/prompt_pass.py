@@ -13,7 +13,7 @@ from ..kernels.prefill.attention import chunk_attention
 from ..kernels.prefill.products import product
 from ..kernels.prefill.rope import norm_rope_split
 from ..kv_cache.cache import Cache
-from .family import AFTER_NORM
+from .family import AFTER_NORM, EMBEDDED
 from .rows_pass import AttendingLayer
 from .target import TargetModel, TargetOutput
 
@@ -37,6 +37,8 @@ class PromptPass(ABC, Generic[Layer]):
         x = self._target.embed(ids)
         normed = self._first_norm(x)
         features = x.new_empty(len(ids), len(taps) * hidden) if taps else None
+        if features is not None and EMBEDDED in slots:
+            features[:, slots[EMBEDDED] * hidden :][:, :hidden] = x
         for index, layer in enumerate(self._layers):
             heads, skipped, tapped = heads_of(layer, normed, start), 0, None
             if features is not None and index in slots:
@@ -89,8 +91,8 @@ def heads_of(layer: AttendingLayer, normed: Tensor, start: int) -> Heads:
         shape = (config.num_kv_heads, end - first, config.head_dim)
         k, v = normed.new_empty(shape), normed.new_empty(shape)
         if first < start:
-            for part, before in zip((k, v), cache.read(first, start), strict=True):
-                part[:, : start - first].copy_(before)
+            for new, before in zip((k, v), cache.read(first, start), strict=True):
+                new[:, : start - first].copy_(before)
         seen = k[:, start - first :], v[:, start - first :]
     norm_rope_split(
         product(normed, layer.qkv, bias=layer.added.qkv), layer.head_norms, layer.frequencies, (cache.k, cache.v), seen,

@@ -35,8 +35,8 @@ def find_family(config: Json) -> Family | None:
 def _called(name: object) -> str:
     """What a config says the model is, as words for a sentence."""
     names = name if isinstance(name, list) else [name]
-    said = " and ".join(str(each) for each in names if each)
-    return f"a {said!r} model" if said else "of no kind that its config.json would name"
+    listed = " and ".join(str(each) for each in names if each)
+    return f"a {listed!r} model" if listed else "of no kind that its config.json would name"
 
 
 def family_of(config: Json) -> Family:

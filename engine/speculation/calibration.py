@@ -37,7 +37,6 @@ class Calibration:
         return other
 
     def observe(self, confidence: float, accepted: bool) -> None:
-        """Learns what became of a draft that was reached."""
         index = bin_of(confidence)
         self.accepted[index] = MEMORY * self.accepted[index] + accepted
         self.confidence[index] = MEMORY * self.confidence[index] + confidence
@@ -111,7 +110,6 @@ class MatchCalibration:
         return tuple(by_bin[index] for index in BIN_OF)
 
     def observe(self, length: int, right: bool) -> None:
-        """Learns whether the token behind a match of ``length`` was right."""
         index = BIN_OF[min(length, LONGEST)] - 1
         self.right[index] = MATCH_MEMORY * self.right[index] + right
         self.seen[index] = MATCH_MEMORY * self.seen[index] + 1

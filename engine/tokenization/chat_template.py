@@ -83,7 +83,7 @@ class ChatTemplate:
         sandbox.globals.update(raise_exception=_refuse, strftime_now=_now, dict=_Dict(), namespace=_Names)
         self._template = sandbox.from_string(text)
 
-    def render(self, messages: list[dict[str, Any]], add_generation_prompt: bool, **said: Any) -> str:
+    def render(self, messages: list[dict[str, Any]], add_generation_prompt: bool, **variables: Any) -> str:
         """The conversation as text. What a template raises is for the caller."""
-        said = {"tools": None, "documents": None, **said}
-        return self._template.render(messages=messages, add_generation_prompt=add_generation_prompt, **said)
+        variables = {"tools": None, "documents": None, **variables}
+        return self._template.render(messages=messages, add_generation_prompt=add_generation_prompt, **variables)

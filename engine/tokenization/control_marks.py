@@ -42,7 +42,7 @@ class ControlMarks:
                     return [break_in(each) for each in value]
             return value
 
-        said = [
+        broken_messages = [
             replace(
                 message,
                 content=break_in(message.content, self._in_answers if message.role == "assistant" else self._elsewhere),
@@ -50,7 +50,7 @@ class ControlMarks:
             )
             for message in messages
         ]
-        return said, [Tool(**break_in(asdict(tool))) for tool in tools], breaker
+        return broken_messages, [Tool(**break_in(asdict(tool))) for tool in tools], breaker
 
 
 def _texts(value: Any) -> list[str]:
@@ -76,4 +76,4 @@ def encode_broken(rendered: str, breaker: str, encode: Callable[[str], list[int]
     reaches across."""
     if not breaker:
         return encode(rendered)
-    return [token for part in rendered.split(breaker) if part for token in encode(part)]
+    return [token for segment in rendered.split(breaker) if segment for token in encode(segment)]

@@ -64,9 +64,9 @@ def by_transformers(folder: Path) -> Any:
         # The tokenizer's file names its class. Looking into the model's config, too, would import the model's code.
         return AutoTokenizer.from_pretrained(folder, local_files_only=True, config=PreTrainedConfig())
     except Exception as error:  # the tokenizers library raises a bare Exception for a damaged file
-        said = str(error).partition("\n")[0]
+        message = str(error).partition("\n")[0]
         raise WeightsFailure(
-            f"The tokenizer in {folder} can't be loaded ({said}).", "Download the checkpoint again."
+            f"The tokenizer in {folder} can't be loaded ({message}).", "Download the checkpoint again."
         ) from None
 
 
@@ -146,7 +146,7 @@ class ChatTokenizer:
     def around(self, words: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The ids that the template writes before and behind a question, up to where the answer begins."""
         before, _, behind = self.written([Message("user", words)], False, answering=True).rpartition(words)
-        first, second = (self._tokenizer.encode(part, add_special_tokens=False) for part in (before, behind))
+        first, second = (self._tokenizer.encode(text, add_special_tokens=False) for text in (before, behind))
         return tuple(first), tuple(second)
 
     def special(self) -> list[int]:
@@ -195,9 +195,9 @@ class ChatTokenizer:
     ) -> list[int]:
         if self.calls is None:
             messages = [_without_tools(message) for message in messages]
-        broken, told, breaker = self._marks.broken(messages, tools)
+        broken, broken_tools, breaker = self._marks.broken(messages, tools)
         try:
-            rendered = self.written(broken, thinking, answering, told)
+            rendered = self.written(broken, thinking, answering, broken_tools)
         except Exception as error:  # templates refuse what their models were not trained on, such as a system prompt
             hint = "Leave the system prompt out, or start a new chat."
             raise UsageFailure(f"The model's chat template refuses this conversation ({error}).", hint) from None
@@ -229,16 +229,16 @@ class ChatTokenizer:
         return f"{str(added) if added is not None else f'token {token}'}, which the model doesn't know"
 
     def written(self, messages: Sequence[Message], thinking: bool, answering: bool, tools: Sequence[Tool] = ()) -> str:
-        said: dict[str, Any] = {"enable_thinking": thinking}
+        variables: dict[str, Any] = {"enable_thinking": thinking}
         if tools:
-            said["tools"] = [{"type": "function", "function": asdict(tool)} for tool in tools]
+            variables["tools"] = [{"type": "function", "function": asdict(tool)} for tool in tools]
         if (efforts := self._efforts) is not None:
-            said["reasoning_effort"] = efforts.thinking if thinking else efforts.without
+            variables["reasoning_effort"] = efforts.thinking if thinking else efforts.without
         return self._tokenizer.apply_chat_template(
-            [_said(message) for message in messages],
+            [_as_template_message(message) for message in messages],
             tokenize=False,
             add_generation_prompt=answering,
-            **said,
+            **variables,
         )
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -252,17 +252,17 @@ class ChatTokenizer:
         return self._pieces[token]
 
 
-def _said(message: Message) -> dict[str, Any]:
+def _as_template_message(message: Message) -> dict[str, Any]:
     """A message as templates take it."""
-    said: dict[str, Any] = {"role": message.role, "content": message.content}
+    fields: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.calls:
-        said["tool_calls"] = [
+        fields["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
             for call in message.calls
         ]
     if message.role == "tool":
-        said |= {"name": message.name, "tool_call_id": message.call_id}
-    return said
+        fields |= {"name": message.name, "tool_call_id": message.call_id}
+    return fields
 
 
 def _without_tools(message: Message) -> Message:

@@ -93,10 +93,10 @@ class FileTokenizer:
         return ChatTemplate(self.chat_template or "")
 
     def apply_chat_template(
-        self, messages: list[dict[str, Any]], tokenize: bool, add_generation_prompt: bool, **said: Any
+        self, messages: list[dict[str, Any]], tokenize: bool, add_generation_prompt: bool, **variables: Any
     ) -> str:
         assert not tokenize
-        return self._template.render(messages, add_generation_prompt, **{**self.named, **said})
+        return self._template.render(messages, add_generation_prompt, **{**self.named, **variables})
 
 
 def read_tokenizer(folder: Path) -> FileTokenizer | None:
@@ -133,14 +133,14 @@ def _read(folder: Path) -> FileTokenizer | None:
 
 def _named(about: dict[str, Any], otherwise: dict[str, str]) -> dict[str, str]:
     """Special tokens by part: those that the config names, otherwise the defaults."""
-    said = otherwise | {
+    tokens = otherwise | {
         name: _text(token)
         for name, token in about.items()
         if name.endswith("_token") and not isinstance(token, bool)  # such as add_bos_token, a flag
     }
     if isinstance(more := about.get("extra_special_tokens"), dict):
-        said |= more
-    return {name: token for name, token in said.items() if token is not None}
+        tokens |= more
+    return {name: token for name, token in tokens.items() if token is not None}
 
 
 def _text(token: Any) -> Any:
@@ -172,8 +172,8 @@ def _is_built_so(tokenizer: Tokenizer, pipeline: _Pipeline, about: dict[str, Any
         return False
     if model.dropout or model.continuing_subword_prefix or model.end_of_word_suffix or model.ignore_merges:
         return False
-    for part, unheeded in (("normalizer", set()), ("pre_tokenizer", OFFSETS_ONLY), ("decoder", ENCODING_ONLY)):
-        if _description(getattr(tokenizer, part), unheeded) != _description(getattr(pipeline, part), unheeded):
+    for step, unheeded in (("normalizer", set()), ("pre_tokenizer", OFFSETS_ONLY), ("decoder", ENCODING_ONLY)):
+        if _description(getattr(tokenizer, step), unheeded) != _description(getattr(pipeline, step), unheeded):
             return False
     # All are added to the bare vocabulary; those that it lacks get the next ids.
     added, size = tokenizer.get_added_tokens_decoder(), tokenizer.get_vocab_size(with_added_tokens=False)
@@ -182,10 +182,10 @@ def _is_built_so(tokenizer: Tokenizer, pipeline: _Pipeline, about: dict[str, Any
     return behind == list(range(size, size + len(behind))) and (listed is None or len(listed) == len(added))
 
 
-def _description(part: Any, unheeded: set[str]) -> Any:
+def _description(section: Any, unheeded: set[str]) -> Any:
     """A part of a pipeline as its file describes it, without the fields named in ``unheeded``; None for no part."""
 
     def heeded(fields: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in fields.items() if name not in unheeded}
 
-    return None if part is None else json.loads(part.__getstate__(), object_hook=heeded)
+    return None if section is None else json.loads(section.__getstate__(), object_hook=heeded)

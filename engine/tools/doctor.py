@@ -60,9 +60,9 @@ def packages() -> Iterator[Finding]:
         else:
             yield Finding("versions", name, installed)
     for name in OPTIONAL_PACKAGES:
-        found = version_of(name)
-        hint = triton_hint(found) if name == "triton" and found else ""
-        yield Finding("versions", name, found, "note" if hint else "ok", hint)
+        version = version_of(name)
+        hint = triton_hint(version) if name == "triton" and version else ""
+        yield Finding("versions", name, version, "note" if hint else "ok", hint)
 
 
 def triton_hint(installed: str) -> str:

@@ -49,7 +49,7 @@ def _line(recording: DraftRecording) -> dict[str, Any]:
 
 def _further(blocks: Sequence[RecordedChoices]) -> dict[str, Any]:
     first, *others = zip(*(position for block in blocks for position in block.chances), strict=True)
-    said = bytes(NONE_SAID if choice < 0 else choice for block in blocks for choice in block.said)
+    said = bytes(NONE_SAID if choice < 0 else choice for block in blocks for choice in block.taken_choices)
     assert len(said) == len(first)
     return {"further": [_encoded(chances) for chances in others], "said": b64encode(said).decode()}
 

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.attach.dialects import Facts, OpenAi
@@ -32,7 +32,7 @@ WORDS = "the flux is 714 units off"
 TEXTS = (
     "Hello there", "def f():\n    return 1\n", "grüße 🛰️ 实用 ✅", "a < b and </b> > c", "  indented",
     "data: [DONE] is text", "Use `</think>` to end it.", "```\n<think>\nx\n</think>\n```\nis code", "x",
-    "42", '{"choices": "text"}',
+    "42", '{"choices": "text"}', "3 is <", "a list [th", "<thin",
 )  # fmt: skip
 THOUGHTS = ("hm, well", "Let me see… 🤔\n\nYes.", "I end with `</think>` then")
 
@@ -185,6 +185,7 @@ LIFE = (
 DONE = (
     "data: [DONE]", "data:[DONE]", "data: [done]", 'data: "[DONE]"', "[DONE]", "data: DONE", "\x00[DONE]",
     "done: [DONE]", "event: done\ndata: {}", "data: [DONE]\n\nbehind it",
+    'data: [DONE]\n\ndata: {"choices": [{"index": 0, "delta": {"content": "behind it"}}]}',
 )  # fmt: skip
 
 
@@ -244,16 +245,22 @@ def streams(draw: st.DrawFn) -> tuple[bytes, Truth]:
         events.insert(place, draw(st.sampled_from(LIFE)))
     end = draw(st.sampled_from(("\n", "\n", "\r\n", "\r")))
     ascii_only, before = draw(st.booleans()), draw(st.sampled_from(("", "", "\x00", "\ufeff", "\x1e ")))
-    lines = []
+    lines, looks = [], draw(st.sampled_from(("line", "line", "lines", "bare")))
     for event in [*events, *ending]:
-        said = f"{before}data: {_json(event, ascii_only)}" if isinstance(event, dict) else event
+        said = event
+        if isinstance(event, dict) and looks == "bare":
+            said = _json(event, ascii_only)
+        elif isinstance(event, dict):
+            told = _json(event, ascii_only, indent=1 if looks == "lines" else None).split("\n")
+            said = "\n".join(f"{before}data: {line}" for line in told)
         lines.append(f"{said}\n\n".replace("\n", end))
     return "".join(lines).encode(), truth
 
 
-def _json(event: Any, ascii_only: bool) -> str:
-    said = json.dumps(event, ensure_ascii=ascii_only)
-    return said if said.encode("utf-8", "replace").decode() == said else json.dumps(event)  # half of a surrogate pair
+def _json(event: Any, ascii_only: bool, indent: int | None = None) -> str:
+    said = json.dumps(event, ensure_ascii=ascii_only, indent=indent)
+    whole = said.encode("utf-8", "replace").decode() == said  # not half of a surrogate pair
+    return said if whole else json.dumps(event, indent=indent)
 
 
 def complaints(truth: Truth, events: Sequence[Any]) -> Iterator[str]:
@@ -281,6 +288,7 @@ PIECES = st.lists(st.integers(1, 60), min_size=1, max_size=4)
 
 
 @settings(max_examples=1000 if IN_CI else 60, deadline=None)
+@example((f"data: {_json(delta(content='x'), True)}\n\n{DONE[-1]}\n\n".encode(), Truth("x")), [500])
 @given(streams(), PIECES)
 def test_what_a_server_said_is_heard_once_and_whole(stream: tuple[bytes, Truth], sizes: list[int]) -> None:
     body, truth = stream

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.events import Match, Step, accepted_in, event_from_dict, event_to_dict, sources_in
-from engine.statistics import TurnMeter
+from engine.rounds.statistics import TurnMeter
 from support.events_for_tests import make_step, make_tree_step
 
 

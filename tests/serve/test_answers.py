@@ -132,7 +132,10 @@ def test_stop_texts_and_tokens_end_an_answer_and_the_engine_s_work(serve: Serve)
         assert (message["message"]["content"], message["stop_reason"]) == (cut, "requestAnim")
         by_token = served.post(stop_token_ids=[7]).json()["choices"][0]  # the script's first token
         assert (by_token["message"]["content"], by_token["stop_reason"]) == ("", 7)
-        assert served.metric("vllm:request_success_total", finished_reason="stop") == 3
+        first = tokenise(PAGE)[0]  # held back until the next token says that it begins no stop text
+        before = served.post(stop=[f"{first}no such"], stop_token_ids=[8]).json()["choices"][0]
+        assert (before["message"]["content"], before["stop_reason"]) == (first, 8)
+        assert served.metric("vllm:request_success_total", finished_reason="stop") == 4
         assert texts(served.chunks(stop=["> no such text", "\n\nEach drone mov?"])) == PAGE
 
 

@@ -16,7 +16,7 @@ from engine.events import (
     Verdict,
     rounded,
 )
-from engine.statistics import TurnMeter
+from engine.rounds.statistics import TurnMeter
 
 from ..reading import Chunk, Piece, PromptUsage
 

@@ -112,7 +112,7 @@ class Framing:
         rest = left.encode("utf-8", "surrogateescape")
         self._put(rest)
         self._next_try = len(text) * 3 // 2 if len(rest) == len(text) > TRIED_ANEW else 0
-        if left and left[0] not in "{[":
+        if left and (left[0] not in "{[" or _begins_done([rest])):
             self._kind = "lines"
         yield from events
 
@@ -174,7 +174,6 @@ class Framing:
         self._name = ""
 
     def _told_by(self, said: Any, text: str) -> Iterator[Json | str]:
-        """The events of a text whose JSON is ``said``."""
         if said == _DONE:
             self.done = True
         elif self._name == "error":

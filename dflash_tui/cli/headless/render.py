@@ -15,9 +15,7 @@ Renderer = Callable[[Event], str]
 
 def render_text(event: Event) -> str:
     """The answer, piece by piece."""
-    if isinstance(event, Step):
-        return "".join(token.text for token in event.emitted if token.channel == "answer")
-    return ""
+    return event.text() if isinstance(event, Step) else ""
 
 
 def render_events(event: Event) -> str:

@@ -6,7 +6,8 @@ import sys
 import time
 from collections.abc import Callable
 
-from dflash_tui.core.figures.statistics import CLOCKS, accepted_share
+from dflash_tui.core.figures.labels import accepted_share
+from dflash_tui.core.figures.statistics import CLOCKS
 from dflash_tui.core.progress import describe_amount
 from dflash_tui.core.text.harmless import signed
 from engine.events import Clock, EngineReady, Event, FinishReason, LoadProgress, Notice, TurnFinished

@@ -83,7 +83,6 @@ def output_spans(run: RunResult, how: str = "") -> list[Span]:
 
 
 def paste_mark(text: str, number: int) -> str:
-    """What stands for a text that was pasted."""
     lines = text.removesuffix("\n").count("\n") + 1
     return f"[Pasted #{number} +{f'{lines} lines' if lines > 1 else f'{len(text)} characters'}]"
 

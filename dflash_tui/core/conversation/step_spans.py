@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.events import EmittedToken, Step
+from engine.events import Step
 
 from ..text.spans import Span, Spans, token_style
 
@@ -19,21 +19,18 @@ class StepSpans:
         self._thinking = False
 
     def tell(self, step: Step) -> Spans:
-        spans = Spans()
-        for token in step.emitted:
-            if token.channel != "control" and token.text:
-                self._tell(token, spans)
+        spans, emitted = Spans(), step.emitted_columns
+        for text, verdict, channel in zip(emitted.texts, emitted.verdicts, emitted.channels, strict=True):
+            if channel != "control" and text:
+                thought = channel == "thought"
+                if thought and not self._thinking:
+                    spans.append(Span(THOUGHT_HEAD, "note"))
+                elif self._thinking and not thought:
+                    spans.append(Span("\n\n", "thought"))
+                self._thinking = thought
+                spans.append(Span(text, token_style(channel, verdict), self._turn, self._num_tokens))
             self._num_tokens += 1
         return spans
-
-    def _tell(self, token: EmittedToken, spans: Spans) -> None:
-        thought = token.channel == "thought"
-        if thought and not self._thinking:
-            spans.append(Span(THOUGHT_HEAD, "note"))
-        elif self._thinking and not thought:
-            spans.append(Span("\n\n", "thought"))
-        self._thinking = thought
-        spans.append(Span(token.text, token_style(token), self._turn, self._num_tokens))
 
     def skip(self, spans: Spans, num_tokens: int) -> None:
         """Go on behind steps that were told already as ``spans``; up to there the turn has ``num_tokens`` tokens."""

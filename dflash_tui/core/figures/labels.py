@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from engine.events import Step
+    from engine.events import Step, TurnStatistics
 
     from ..rounds.cells import Fate
     from ..rounds.playback import Phase
@@ -26,7 +26,7 @@ class Label:
         return self.brief or self.name
 
     @property
-    def told(self) -> str:
+    def explained(self) -> str:
         """The name with what it stands for, as one text."""
         return f"{self.name}: {self.says}"
 
@@ -130,4 +130,13 @@ CAPTIONS: dict[Phase, str] = {
 
 def caption(phase: Phase, step: Step) -> str:
     """What happens in a phase, with the numbers of the round ``step``."""
-    return CAPTIONS[phase].format(drafts=len(step.draft), kept=step.num_accepted, tokens=len(step.emitted))
+    return CAPTIONS[phase].format(drafts=step.num_drafted, kept=step.num_accepted, tokens=step.num_emitted)
+
+
+def accepted_share(facts: TurnStatistics) -> str:
+    """What speculation gave, in a few words: tokens a round, else how many drafts of how many; maybe nothing."""
+    if facts.num_spec_steps:
+        return f"{facts.tokens_per_round:.2f} {TOKENS_PER_ROUND.name}"
+    if facts.num_draft_tokens:
+        return f"{facts.num_accepted_draft_tokens} of {facts.num_draft_tokens} drafts accepted"
+    return ""

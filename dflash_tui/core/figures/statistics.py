@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from engine.commands import MAX_BLOCK_SIZE
-from engine.events import Clock, Source, Step, TurnStatistics, sources_in, verified_in
+from engine.events import Clock, Source, TurnStatistics
 
-from .labels import TOKENS_PER_ROUND
 from .series import Beginning
 from .speed_up import SpeedUp
 
@@ -49,19 +46,6 @@ class AcceptanceStatistics:
     named: tuple[tuple[Source, int], ...] = ()
     """Accepted tokens that name who guessed them, by source; the drafter guessed the others."""
 
-    def after(self, step: Step) -> AcceptanceStatistics:
-        """The counts with one more round."""
-        if not step.draft:
-            return self
-        verified = num_verified(step)
-        accepted, sources = min(step.num_accepted, verified), accepted_sources(step)
-        return AcceptanceStatistics(
-            self.num_draft_tokens + verified,
-            _with_more(self.histogram, accepted, 1),
-            _with_more(self.corrected, accepted, is_corrected(step)),
-            named_sources(Counter(dict(self.named)) + Counter(sources)) if sources else self.named,
-        )
-
     @property
     def shares(self) -> tuple[tuple[str, float], ...]:
         """Who guessed what share of the accepted tokens; empty where nobody is named."""
@@ -95,42 +79,6 @@ def figures_object(facts: TurnStatistics) -> dict[str, Any]:
     """A turn's figures as JSON: its fields, and the tokens of a round with those counted that had no draft, which
     ``mean_acceptance_length`` leaves out."""
     return {**asdict(facts), "tokens_per_round": facts.tokens_per_round}
-
-
-def accepted_share(facts: TurnStatistics) -> str:
-    """What speculation gave, in a few words: tokens a round, else how many drafts of how many; maybe nothing."""
-    if facts.num_spec_steps:
-        return f"{facts.tokens_per_round:.2f} {TOKENS_PER_ROUND.name}"
-    if facts.num_draft_tokens:
-        return f"{facts.num_accepted_draft_tokens} of {facts.num_draft_tokens} drafts accepted"
-    return ""
-
-
-def accepted_sources(step: Step) -> list[Source]:
-    """Who guessed the accepted tokens that name somebody."""
-    if all(token.source is None for token in verified_in(step)):
-        return []
-    return [source for source in sources_in(step) if source is not None]
-
-
-def named_sources(counts: Mapping[Source, int]) -> tuple[tuple[Source, int], ...]:
-    return tuple((source, count) for source, count in sorted(counts.items()) if count)
-
-
-def num_verified(step: Step) -> int:
-    """Drafted tokens of a round that the target verified."""
-    return min(len(step.tree or step.draft), max(step.verify_width - 1, 0))
-
-
-def is_corrected(step: Step) -> bool:
-    """Whether the round ended because the target disagreed with a verified draft."""
-    disagreed = step.num_accepted < num_verified(step)
-    return disagreed and bool(step.emitted) and step.emitted[-1].verdict == "corrected"
-
-
-def _with_more(counts: tuple[int, ...], place: int, more: int) -> tuple[int, ...]:
-    counts = (*counts, *(0,) * (place + 1 - len(counts)))
-    return (*counts[:place], counts[place] + more, *counts[place + 1 :]) if more else counts
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,6 @@ def document_of(course: Course) -> ExportedPage:
 
 
 def paragraphs(page: Page) -> Iterator[Prose | CellTable]:
-    """The page's Markdown as paragraphs and tables."""
     for block in page.text.strip().split("\n\n"):
         if block.startswith("|"):
             rows = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in block.split("\n")]

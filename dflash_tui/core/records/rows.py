@@ -6,6 +6,7 @@ microseconds, which is what the engine hands out: events come back equal. What a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from math import isfinite
 from typing import Any, get_args
 
@@ -13,16 +14,14 @@ from engine.commands import MAX_TEMPERATURE
 from engine.events import (
     MICROSECONDS,
     Channel,
-    DraftToken,
-    EmittedToken,
     Match,
     Source,
     Step,
-    TreeToken,
     Verdict,
     WidthChoice,
     accepted_in,
 )
+from engine.rounds.step import DraftColumns, EmittedColumns, TreeColumns, in_columns
 
 from .numbers import MAX_NUMBER, SECOND, RecordError, belief, doubt, whole
 
@@ -54,15 +53,16 @@ _DOUBTS = _Doubts()
 
 def row_of(step: Step, pieces: dict[Piece, int]) -> Row:
     """The row of a step. ``pieces``: the table so far, by its entries, which grows by the step's new tokens."""
-    put, doubts, draft = pieces.setdefault, _DOUBTS, step.draft
-    kept = _emitted_as_drafted(step)
-    given = [doubts[token.target_probability] for token in draft]
+    put, doubts, draft, emitted = pieces.setdefault, _DOUBTS.__getitem__, step.draft_columns, step.emitted_columns
+    refs = [put(piece, len(pieces)) for piece in zip(draft.ids, draft.texts, strict=True)]
+    kept = _emitted_as_drafted(draft, emitted)
+    given = list(map(doubts, draft.target_probabilities))
     while given and given[-1] is None:
         given.pop()
     own: list[int | None] = []
-    for token in step.emitted[kept:]:
-        kind = VERDICTS.index(token.verdict) * len(CHANNELS) + CHANNELS.index(token.channel)
-        own += (put((token.id, token.text), len(pieces)), kind, doubts[token.probability])
+    for token, text, verdict, channel, probability in zip(*(column[kept:] for column in emitted), strict=True):
+        kind = VERDICTS.index(verdict) * len(CHANNELS) + CHANNELS.index(channel)
+        own += (put((token, text), len(pieces)), kind, doubts(probability))
     choice, draft_ms, verify_ms = step.choice, step.draft_ms, step.verify_ms
     return (
         step.index,
@@ -75,14 +75,14 @@ def row_of(step: Step, pieces: dict[Piece, int]) -> Row:
         step.temperature if isfinite(step.temperature) else 0.0,
         step.verify_width,
         step.num_accepted,
-        [put((token.id, token.text), len(pieces)) for token in draft],
-        [doubts[token.probability] for token in draft],
+        refs,
+        list(map(doubts, draft.probabilities)),
         given,
-        [kept, CHANNELS.index(step.emitted[0].channel)] if kept and step.emitted[0].channel != "answer" else kept,
+        [kept, CHANNELS.index(emitted.channels[0])] if kept and emitted.channels[0] != "answer" else kept,
         own,
         None
         if choice is None
-        else [doubts[choice.chance], whole(choice.cost_ms, MICROSECONDS), whole(choice.tok_s, 1)],
+        else [doubts(choice.chance), whole(choice.cost_ms, MICROSECONDS), whole(choice.tok_s, 1)],
         _rare(step, pieces),
     )
 
@@ -90,36 +90,26 @@ def row_of(step: Step, pieces: dict[Piece, int]) -> Row:
 def _rare(step: Step, pieces: dict[Piece, int]) -> dict[str, Any] | None:
     """What few steps have, by name; None where there is nothing."""
     rare: dict[str, Any] = {}
+    tree = step.tree_columns
     if step.alone_ms is not None:
         rare["alone"] = whole(step.alone_ms, MICROSECONDS)
     if step.match is not None:
         rare["match"] = [step.match.length, step.match.distance]
-    sources = [SOURCES.index(source) for source in (*(t.source for t in step.draft), *(t.source for t in step.tree))]
+    sources = (*step.draft_columns.sources, *tree.sources)
     if any(sources):
-        rare["sources"] = sources
-    if step.tree:
-        rare["tree"] = [
-            number
-            for token in step.tree
-            for number in (
-                token.parent,
-                token.choice,
-                pieces.setdefault((token.id, token.text), len(pieces)),
-                doubt(token.probability),
-            )
-        ]
+        rare["sources"] = list(map(SOURCES.index, sources))
+    if tree.ids:
+        refs = [pieces.setdefault(piece, len(pieces)) for piece in zip(tree.ids, tree.texts, strict=True)]
+        rows = zip(tree.parents, tree.choices, refs, map(doubt, tree.probabilities), strict=True)
+        rare["tree"] = list(chain.from_iterable(rows))
     return rare or None
 
 
-def _emitted_as_drafted(step: Step) -> int:
+def _emitted_as_drafted(draft: DraftColumns, emitted: EmittedColumns) -> int:
     """How many emitted tokens, from the first on, are exactly what their draft says: accepted, in one channel."""
-    if not step.emitted:
-        return 0
-    count, channel = 0, step.emitted[0].channel
-    for kept, drafted in zip(step.emitted, step.draft, strict=False):
-        if kept.verdict != "accepted" or kept.id != drafted.id or kept.text != drafted.text:
-            break
-        if kept.channel != channel or kept.probability != drafted.target_probability:
+    count, channel = 0, emitted.channels[:1]
+    for token in zip(*emitted, draft.ids, draft.texts, draft.target_probabilities, strict=False):
+        if token[2] != "accepted" or token[:2] != token[5:7] or (token[3],) != channel or token[4] != token[7]:
             break
         count += 1
     return count
@@ -140,19 +130,19 @@ def _step(row: Row, turn: int, pieces: Sequence[Piece]) -> Step:
     if not 0 <= float(temperature) <= MAX_TEMPERATURE:
         raise RecordError("a temperature is out of range")
     sources = _sources(rare, len(refs))
-    given = [*given, *[None] * (len(refs) - len(given))]
-    draft = tuple(
-        DraftToken(*_at(pieces, ref), _chance(chance), _chance(judged), source)
-        for ref, chance, judged, source in zip(refs, chances, given, sources, strict=True)
-    )
-    tree = _tree(rare, len(refs), pieces) if "tree" in rare else ()
+    ids, texts = _pieces(refs, pieces)
+    judged = (*map(_chance, given), *[None] * (len(refs) - len(given)))
+    draft = DraftColumns(ids, texts, tuple(map(_chance, chances)), judged, sources)
+    if len({len(column) for column in draft}) > 1:
+        raise RecordError("a draft's columns are not equally long")
+    tree = _tree(rare, len(refs), pieces) if "tree" in rare else TreeColumns()
     step = Step(
         turn=turn,
         index=_number(index),
         time=_number(time) / SECOND,
-        draft=draft,
+        draft=in_columns(draft),
         num_accepted=_number(accepted),
-        emitted=(*_as_drafted(kept, draft), *_own(own, pieces)),
+        emitted=in_columns(_emitted(kept, own, draft, pieces)),
         verify_width=_number(width),
         draft_ms=None if draft_us is None else _number(draft_us) / MICROSECONDS,
         verify_ms=None if verify_us is None else _number(verify_us) / MICROSECONDS,
@@ -161,74 +151,76 @@ def _step(row: Row, turn: int, pieces: Sequence[Piece]) -> Step:
         block_size=_number(block),
         temperature=float(temperature),
         choice=None if choice is None else _choice(*choice),
-        tree=tree,
+        tree=in_columns(tree),
         match=Match(*map(_number, rare["match"])) if "match" in rare else None,
         alone_ms=_number(rare["alone"]) / MICROSECONDS if "alone" in rare else None,
     )
-    if tree and not holds_together(step):
+    if tree.ids and not holds_together(step):
         raise RecordError("a step's tree is not what was accepted of it")
     return step
 
 
-def _sources(rare: dict[str, Any], count: int) -> list[Source | None]:
+def _sources(rare: dict[str, Any], count: int) -> tuple[Source | None, ...]:
     """Who guessed each drafted token."""
     numbers = rare.get("sources")
-    return [None] * count if numbers is None else [SOURCES[_number(number)] for number in numbers[:count]]
+    return (None,) * count if numbers is None else tuple(SOURCES[_number(number)] for number in numbers[:count])
 
 
 def _choice(chance: Any, cost_us: Any, tok_s: Any) -> WidthChoice:
     return WidthChoice(belief(_number(chance)), _number(cost_us) / MICROSECONDS, float(_number(tok_s)))
 
 
-def _as_drafted(kept: Any, draft: tuple[DraftToken, ...]) -> list[EmittedToken]:
-    count, channel = kept if isinstance(kept, list) else (kept, 0)
-    emitted = []
-    for token in draft[: _number(count)]:
-        if token.text is None:
-            raise RecordError("an accepted token has no text")
-        emitted.append(
-            EmittedToken(token.id, token.text, "accepted", CHANNELS[_number(channel)], token.target_probability)
-        )
-    if len(emitted) != count:
+def _pieces(refs: Sequence[Any], pieces: Sequence[Piece]) -> tuple[tuple[int | None, ...], tuple[str | None, ...]]:
+    """Ids and texts of some tokens."""
+    found = [pieces[_number(ref)] for ref in refs]
+    return tuple(token for token, _ in found), tuple(text for _, text in found)
+
+
+def _emitted(kept: Any, own: list[Any], draft: DraftColumns, pieces: Sequence[Piece]) -> EmittedColumns:
+    """What a round emitted: the first drafts as they stand in ``draft``, then tokens of its own."""
+    count, channel = map(_number, kept if isinstance(kept, list) else (kept, 0))
+    if count > len(draft.ids):
         raise RecordError("a step keeps more tokens than were drafted")
-    return emitted
-
-
-def _own(numbers: list[Any], pieces: Sequence[Piece]) -> list[EmittedToken]:
-    emitted = []
-    for ref, kind, chance in zip(*[iter(numbers)] * 3, strict=True):
-        token, text = _at(pieces, ref)
+    own_ids, own_texts = _pieces(own[::3], pieces)
+    kinds = [divmod(_number(kind), len(CHANNELS)) for kind in own[1::3]]
+    texts = []
+    for text in (*draft.texts[:count], *own_texts):
         if text is None:
             raise RecordError("a token of the answer has no text")
-        verdict, channel = divmod(_number(kind), len(CHANNELS))
-        emitted.append(EmittedToken(token, text, VERDICTS[verdict], CHANNELS[channel], _chance(chance)))
+        texts.append(text)
+    emitted = EmittedColumns(
+        (*draft.ids[:count], *own_ids),
+        tuple(texts),
+        (*["accepted"] * count, *(VERDICTS[verdict] for verdict, _ in kinds)),  # type: ignore[arg-type]
+        (*[CHANNELS[channel]] * count, *(CHANNELS[place] for _, place in kinds)),
+        (*draft.target_probabilities[:count], *map(_chance, own[2::3])),
+    )
+    if len({len(column) for column in emitted}) > 1:
+        raise RecordError("a token of the answer is cut off")
     return emitted
 
 
-def _tree(rare: dict[str, Any], num_drafted: int, pieces: Sequence[Piece]) -> tuple[TreeToken, ...]:
+def _tree(rare: dict[str, Any], num_drafted: int, pieces: Sequence[Piece]) -> TreeColumns:
     """The tokens of a tree: none deeper than the draft, and none twice in one place."""
     numbers = rare["tree"]
     sources = rare.get("sources", [0] * (num_drafted + len(numbers) // 4))[num_drafted:]
-    tree: list[TreeToken] = []
+    depths = [0]
+    rows = []
     children: set[tuple[str, int, int]] = set()
     for (parent, choice, ref, chance), source in zip(zip(*[iter(numbers)] * 4, strict=True), sources, strict=True):
-        if _number(parent) > len(tree) or _number(choice) >= MAX_LIST:
+        if _number(parent) >= len(depths) or _number(choice) >= MAX_LIST:
             raise RecordError("a token of a tree stands behind one that comes later")
-        depth = 1 + (tree[parent - 1].depth if parent else 0)
-        token, text = _at(pieces, ref)
+        depth = 1 + depths[parent]
+        depths.append(depth)
+        token, text = pieces[_number(ref)]
         if depth > num_drafted or token is None or text is None:
             raise RecordError("a tree is deeper than the draft, or a token of it is not known")
         here = {("choice", parent, choice), ("id", parent, token)}
         if here & children:
             raise RecordError("a tree has the same token twice in one place")
         children |= here
-        source_of = SOURCES[_number(source)]
-        tree.append(TreeToken(parent, depth, choice, token, text, belief(_number(chance)), source_of))
-    return tuple(tree)
-
-
-def _at(pieces: Sequence[Piece], ref: Any) -> Piece:
-    return pieces[_number(ref)]
+        rows.append((parent, depth, choice, token, text, belief(_number(chance)), SOURCES[_number(source)]))
+    return TreeColumns(*zip(*rows, strict=True))
 
 
 def _number(value: Any) -> int:
@@ -244,6 +236,6 @@ def _chance(value: Any) -> float | None:
 def holds_together(step: Step) -> bool:
     """Whether a step's tree was verified as a whole, and what was accepted is a path in it."""
     try:
-        return step.verify_width == len(step.tree) + 1 and len(accepted_in(step)) == step.num_accepted
+        return step.verify_width == len(step.tree_columns.ids) + 1 and len(accepted_in(step)) == step.num_accepted
     except KeyError:
         return False

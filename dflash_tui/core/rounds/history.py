@@ -9,18 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
-from engine.events import MICROSECONDS, Source, Step
+from engine.events import MICROSECONDS, Source, Step, sources_in
 
 from ..figures.speed_up import Decoded, Pair
-from ..figures.statistics import (
-    MAX_DRAFT,
-    AcceptanceStatistics,
-    RoundCost,
-    accepted_sources,
-    is_corrected,
-    named_sources,
-    num_verified,
-)
+from ..figures.statistics import MAX_DRAFT, AcceptanceStatistics, RoundCost
 from ..lazy_sequence import LazySequence
 from ..records.blocks import Block
 from ..records.numbers import SECOND, microseconds
@@ -71,8 +63,12 @@ class StepHistory:
         self.context_length = array("q")
         self.latest: Step | None = None
         """The last step; None before the first."""
+        self.latest_drafted: Step | None = None
+        """The last step that had a draft; None when none had."""
         self._outcomes = array("H")
         """Accepted drafts, plus ``CORRECTED`` where the target then disagreed; or ``NOT_SPECULATIVE``."""
+        self._seen: Counter[int] = Counter()
+        """How many rounds had which outcome."""
         self._drafted = bytearray()
         """1 where there was a draft, verified or not."""
         self._timed = bytearray()
@@ -86,14 +82,12 @@ class StepHistory:
         if len(self._log) == len(self):
             self._log.append(step)
         self._count(step)
-        self.latest = step
 
     def adopt(self, data: bytes, block: Block, steps: Sequence[Step]) -> None:
         """Append the steps of a block of a file, which is kept as it is."""
         self._log.adopt(data, block)
         for step in steps:
             self._count(step)
-            self.latest = step
 
     def __len__(self) -> int:
         return len(self.time)
@@ -127,7 +121,10 @@ class StepHistory:
         first, last = bisect_right(self._paired, start), bisect_left(self._paired, stop)
         part._paired.extend(place - start for place in self._paired[first:last])
         part._pairs.extend(self._pairs[first:last])
+        part._seen = Counter(part._outcomes)
         part.latest = part._log[stop - start - 1]
+        last_drafted = part._drafted.rfind(1)
+        part.latest_drafted = part._log[last_drafted] if last_drafted >= 0 else None
         return part
 
     @property
@@ -146,12 +143,12 @@ class StepHistory:
 
     def acceptance(self, index: int) -> AcceptanceStatistics:
         index = range(len(self))[index]
-        seen = Counter(self._outcomes[: index + 1])
+        seen = self._seen if index == len(self) - 1 else Counter(self._outcomes[: index + 1])
         most = max((outcome % CORRECTED for outcome in seen if outcome != NOT_SPECULATIVE), default=0)
         corrected = tuple(seen[CORRECTED + count] for count in range(max(most, MAX_DRAFT) + 1))
         histogram = tuple(seen[count] + corrected[count] for count in range(len(corrected)))
-        named = named_sources({source: column[index] for source, column in self._by_source.items()})
-        return AcceptanceStatistics(self.verified_sum[index], histogram, corrected, named)
+        named = ((source, column[index]) for source, column in sorted(self._by_source.items()) if column[index])
+        return AcceptanceStatistics(self.verified_sum[index], histogram, corrected, tuple(named))
 
     def cost(self, index: int) -> RoundCost:
         """Where the milliseconds went up to and with step ``index``, without the first, the prefill's."""
@@ -187,16 +184,18 @@ class StepHistory:
         told = ((self.total_us[place] / MICROSECONDS, self.verified[place]) for place in places if self._drafted[place])
         return [Pair(one_row, took, verified + 1) for took, verified in told if took > 0]
 
+    def pass_times(self, index: int) -> Iterator[tuple[int, int]]:
+        """Rows and microseconds of each pass of the target up to and with step ``index``, those that were taken to
+        compare included, and the prompt's left out."""
+        for place in range(1, range(len(self))[index] + 1):
+            if self._timed[place] and self.verify_us[place] > 0:
+                yield self.verified[place] + 1, self.verify_us[place]
+            if (beside := self._beside_us[place] - self._beside_us[place - 1]) > 0:
+                yield 1, beside
+
     def is_timed(self, index: int) -> bool:
         """Whether it is known how long draft and verify of step ``index`` took."""
         return bool(self._timed[index])
-
-    def latest_drafted(self) -> Step | None:
-        """The last step that had a draft; None when none had."""
-        index = self._drafted.rfind(1)
-        if index == len(self) - 1:
-            return self.latest
-        return self[index] if index >= 0 else None
 
     def was_corrected(self, index: int) -> bool:
         """Whether the target disagreed with a draft of step ``index``."""
@@ -213,19 +212,24 @@ class StepHistory:
 
     def _count(self, step: Step) -> None:
         self._pair(step)
-        verified = num_verified(step)
-        accepted = min(step.num_accepted, verified)
+        accepted, drafts = min(step.num_accepted, step.num_verified), step.num_drafted > 0
         self.time.append(microseconds(step.time))
         self.context_length.append(step.context_length)
         milliseconds = (step.draft_ms, step.verify_ms, step.total_ms)
         times = (microseconds((value or 0.0) / 1000) for value in milliseconds)
-        sources = accepted_sources(step)
-        values = (accepted, verified, len(step.emitted), *times, *(sources.count(source) for source in self._by_source))
+        sources = sources_in(step)
+        values = (
+            accepted, step.num_verified, step.num_emitted, *times,
+            *(sources.count(source) for source in self._by_source),
+        )  # fmt: skip
         for total, value in zip(self._sums, values, strict=True):
             total.append(value + (total[-1] if total else 0))
-        self._drafted.append(bool(step.draft))
+        self._drafted.append(drafts)
         self._timed.append(step.draft_ms is not None and step.verify_ms is not None)
-        self._outcomes.append(accepted + CORRECTED * is_corrected(step) if step.draft else NOT_SPECULATIVE)
+        outcome = accepted + CORRECTED * step.is_corrected if drafts else NOT_SPECULATIVE
+        self._outcomes.append(outcome)
+        self._seen[outcome] += 1
+        self.latest, self.latest_drafted = step, step if drafts else self.latest_drafted
 
     def _pair(self, step: Step) -> None:
         """Looks for a pass of one row beside a round with a draft: taken for that, or itself a round."""
@@ -234,13 +238,13 @@ class StepHistory:
         before = self.latest
         if before is not None and (before.turn != step.turn or not before.index):
             before = None  # the first round of an answer is the prompt's
-        drafted = [each for each in (before, step) if each is not None and each.draft]
+        drafted = [each for each in (before, step) if each is not None and each.num_drafted]
         one_row = 0.0
-        if step.draft and step.alone_ms:
+        if step.num_drafted and step.alone_ms:
             one_row = step.alone_ms
-        elif before is not None and before.draft and step.verify_width == 1:
-            one_row, drafted = step.total_ms - (step.draft_ms or 0.0) * bool(step.draft), [before]
-        elif before is not None and step.draft and not before.draft:
+        elif before is not None and before.num_drafted and step.verify_width == 1:
+            one_row, drafted = step.total_ms - (step.draft_ms or 0.0) * bool(step.num_drafted), [before]
+        elif before is not None and step.num_drafted and not before.num_drafted:
             one_row = before.total_ms
         for each in drafted if one_row > 0 else ():
             if each.total_ms > 0:

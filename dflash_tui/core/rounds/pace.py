@@ -14,7 +14,6 @@ REPLAY, SHORT_REPLAY = 20.0, 5.0
 
 
 def round_factor(factor: float) -> float:
-    """The nearest round number, for factors of 1 and more."""
     scale: float = 10.0 ** floor(log10(factor))
     return scale * min(_ROUND, key=lambda step: abs(step - factor / scale))
 

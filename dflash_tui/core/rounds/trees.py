@@ -8,8 +8,6 @@ from typing import Literal
 
 from engine.events import DraftToken, Step, TreeToken, accepted_in
 
-from ..figures.statistics import num_verified
-
 ChoiceFate = Literal["accepted", "rejected", "discarded"]
 """``discarded`` choices were never judged: the target read another text before them."""
 
@@ -23,7 +21,6 @@ class Further:
 
 
 def accepted_drafts(step: Step) -> tuple[DraftToken | TreeToken, ...]:
-    """What was drafted and accepted: a token for each accepted position."""
     if not step.tree:
         return step.draft[: step.num_accepted]
     return tuple(step.tree[row - 1] for row in accepted_in(step))
@@ -31,7 +28,7 @@ def accepted_drafts(step: Step) -> tuple[DraftToken | TreeToken, ...]:
 
 def num_positions(step: Step) -> int:
     """From how many positions the target verified a draft: no more can be kept."""
-    return max((token.depth for token in step.tree), default=num_verified(step))
+    return max((token.depth for token in step.tree), default=step.num_verified)
 
 
 def further_choices(step: Step) -> list[list[Further]]:

@@ -6,7 +6,7 @@ from base64 import b64decode, b64encode
 from typing import Any
 
 from engine.events import MICROSECONDS, Step, TurnFinished, TurnStarted, event_to_dict, rounded
-from engine.statistics import TurnMeter
+from engine.rounds.statistics import TurnMeter
 
 from ..records.blocks import Block, block_of, columns_of, decoded
 from ..records.numbers import RecordError

@@ -17,10 +17,10 @@ def reference_combine(out: Tensor, by_expert: Tensor, weights: Tensor) -> Tensor
     hidden] is sorted by expert; ``by_expert`` int64 [n * top_k]: the pair row * top_k + choice of each place;
     ``weights`` fp32 [n, top_k]."""
     n, top_k = weights.shape
-    place = places(by_expert).view(n, top_k)
+    slots = places(by_expert).view(n, top_k)
     total = torch.zeros(n, out.shape[1], device=out.device)
     for choice in range(top_k):
-        total += out[place[:, choice]].float() * weights[:, choice, None]
+        total += out[slots[:, choice]].float() * weights[:, choice, None]
     return total.to(out.dtype)
 
 
@@ -43,7 +43,7 @@ def places(by_expert: Tensor) -> Tensor:
 @jit
 def _combine(
     out: tl.tensor,
-    place: tl.tensor,
+    slots: tl.tensor,
     weights: tl.tensor,
     total: tl.tensor,
     HIDDEN: tl.constexpr,
@@ -56,7 +56,7 @@ def _combine(
     inside = column < HIDDEN
     added = tl.zeros((COLUMNS,), tl.float32)
     for choice in tl.static_range(TOP_K):
-        at = tl.load(place + row * TOP_K + choice)
+        at = tl.load(slots + row * TOP_K + choice)
         value = tl.load(out + at * HIDDEN + column, mask=inside, other=0.0).to(tl.float32)
         added += value * tl.load(weights + row * TOP_K + choice)
     tl.store(total + row * HIDDEN + column, added.to(total.dtype.element_ty), mask=inside)

@@ -130,9 +130,9 @@ def _added_experts(
     """The weighted sum of a row's experts, fp32."""
     total = tl.zeros([BLOCK], dtype=tl.float32)
     for choice in tl.static_range(TOP_K):
-        place = tl.load(places + row * TOP_K + choice).to(tl.int64)
+        slot = tl.load(places + row * TOP_K + choice).to(tl.int64)
         weight = tl.load(weights + row * TOP_K + choice)
-        total += load_row(pairs + place * HIDDEN, lane, HIDDEN) * weight
+        total += load_row(pairs + slot * HIDDEN, lane, HIDDEN) * weight
     return total
 
 
@@ -204,5 +204,5 @@ def _spread(
     if norm is not None:
         value = value * inverse_rms(value, eps, HIDDEN) * load_row(norm, lane, HIDDEN)
     for choice in tl.static_range(TOP_K):
-        place = tl.load(places + row * TOP_K + choice).to(tl.int64)
-        store_row(out + place * HIDDEN, lane, value, HIDDEN)
+        slot = tl.load(places + row * TOP_K + choice).to(tl.int64)
+        store_row(out + slot * HIDDEN, lane, value, HIDDEN)

@@ -186,8 +186,8 @@ def _load_words(
     blocks: tl.constexpr = BLOCK_K // 32
     row = tl.broadcast_to(column.reshape(panels, 1, 16), [panels, blocks, 16]).reshape(panels * blocks * 16)
     block = at // 32 + tl.arange(0, panels * blocks * 16) // 16 % blocks
-    place = row // 16 * (WIDTH * K // 2) + row % 16 * WIDTH + block * (16 * WIDTH)
-    pointers = weight.to(tl.pointer_type(tl.uint32)) + place[:, None] + tl.arange(0, WIDTH)[None, :]
+    offset = row // 16 * (WIDTH * K // 2) + row % 16 * WIDTH + block * (16 * WIDTH)
+    pointers = weight.to(tl.pointer_type(tl.uint32)) + offset[:, None] + tl.arange(0, WIDTH)[None, :]
     words = tl.load(pointers) if EVEN else tl.load(pointers, mask=(block < K // 32)[:, None], other=0)
     return words.reshape(panels, blocks, 16, WIDTH).permute(0, 2, 1, 3).reshape(BLOCK_N, blocks * WIDTH)
 
@@ -233,8 +233,8 @@ def _load_4_bits(
     turn = pair // 8 % 2 * 8 + pair % 2 * 4
     block = at // 32 + tl.arange(0, blocks)
     group = (block // (group_size // 32))[None, :]
-    place = (column // 16 * (16 * (K // group_size)) + column % 8 * 2 + column // 8 % 2)[:, None] + group * 16
-    scale = _load_scales(scales, place, block < K // 32, EVEN)
+    offset = (column // 16 * (16 * (K // group_size)) + column % 8 * 2 + column // 8 % 2)[:, None] + group * 16
+    scale = _load_scales(scales, offset, block < K // 32, EVEN)
     return two_numbers(pairs, pair, turn, scale, x, FORMAT)  # type: ignore[no-any-return]
 
 
@@ -290,8 +290,8 @@ def _multiply_tile(
     total = tl.zeros([BLOCK_N, BLOCK_M], dtype=tl.float32)
     even: tl.constexpr = K % (PARTS * BLOCK_K) == 0
     for turn in tl.range(0, K, PARTS * BLOCK_K):
-        for part in tl.static_range(PARTS):
-            at = turn + part * BLOCK_K
+        for step in tl.static_range(PARTS):
+            at = turn + step * BLOCK_K
             depth = at + tl.arange(0, BLOCK_K)
             factor = _load_tile(weight, scales, column, at, x, K, FORMAT, even, BLOCK_N, BLOCK_K)
             pointers = source + depth[None, :]
@@ -310,11 +310,11 @@ def _multiply_tile(
         gate, up = tl.split(both)
         act = activate_clamped(gate, up) if CLAMPED else activate(gate, SILU) * up
         act = act.reshape(BLOCK_N // 2, BLOCK_M)
-        place = tile * (BLOCK_N // 2) + tl.arange(0, BLOCK_N // 2)[:, None]
-        tl.store(out + row[None, :] * N + place, act.to(out.dtype.element_ty), mask=live & (place < N))
+        out_column = tile * (BLOCK_N // 2) + tl.arange(0, BLOCK_N // 2)[:, None]
+        tl.store(out + row[None, :] * N + out_column, act.to(out.dtype.element_ty), mask=live & (out_column < N))
     else:
-        place = tile * BLOCK_N + lane[:, None]
-        tl.store(out + row[None, :] * N + place, total.to(out.dtype.element_ty), mask=live & (place < N))
+        out_column = tile * BLOCK_N + lane[:, None]
+        tl.store(out + row[None, :] * N + out_column, total.to(out.dtype.element_ty), mask=live & (out_column < N))
 
 
 @jit

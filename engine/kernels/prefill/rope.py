@@ -137,10 +137,10 @@ def _norm_rope_split(
         raw_1 = raw_1 * inverse
         raw_2 = raw_2 * inverse
     # Of more rows than a ring holds only the last are kept.
-    kept = live & (row + capacity >= max_rows)
+    stored = live & (row + capacity >= max_rows)
     at = (position % capacity) * HEAD_DIM
-    _store_halves(k_store + at, key_1, key_2, head, lane, capacity * HEAD_DIM, kept, half)
-    _store_halves(v_store + at, raw_1, raw_2, head, lane, capacity * HEAD_DIM, kept, half)
+    _store_halves(k_store + at, key_1, key_2, head, lane, capacity * HEAD_DIM, stored, half)
+    _store_halves(v_store + at, raw_1, raw_2, head, lane, capacity * HEAD_DIM, stored, half)
     if SEEN:
         _store_halves(k_seen + row * HEAD_DIM, key_1, key_2, head, lane, seen_stride, live, half)
         _store_halves(v_seen + row * HEAD_DIM, raw_1, raw_2, head, lane, seen_stride, live, half)

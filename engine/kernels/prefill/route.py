@@ -66,7 +66,7 @@ def route_many(scores: Tensor, n: int, top_k: int, per_expert_scale: Tensor | No
     assert scores.is_contiguous()
     ranks = power_of_two(top_k)
     _choose_experts[(tiles,)](scores, per_expert_scale, ids, weights, counts, n, scores.shape[0], RANKS=ranks, **sizes)
-    _place[(tiles,)](ids, counts, places, ends, n, **sizes)
+    _fill_slots[(tiles,)](ids, counts, places, ends, n, **sizes)
     return Routing(ids, weights, places, ends)
 
 
@@ -98,17 +98,17 @@ def _choose_experts(
     # The softmax over all experts, made to sum to one over the chosen, is the softmax over the chosen alone.
     weight = tl.exp(best_scores - peak)
     weight = weight / tl.sum(weight, axis=1)[:, None]
-    kept = (slot < TOP_K) & live
+    chosen = (slot < TOP_K) & live
     if per_expert_scale is not None:
-        weight *= tl.load(per_expert_scale + best_ids, mask=kept, other=0.0).to(tl.float32)
-    tl.store(ids + row * TOP_K + slot, best_ids, mask=kept)
-    tl.store(weights + row * TOP_K + slot, weight, mask=kept)
+        weight *= tl.load(per_expert_scale + best_ids, mask=chosen, other=0.0).to(tl.float32)
+    tl.store(ids + row * TOP_K + slot, best_ids, mask=chosen)
+    tl.store(weights + row * TOP_K + slot, weight, mask=chosen)
     count = tl.sum(tl.where(live, taken, 0), axis=0)[None, :]
     tl.store(counts + tl.program_id(0) * EXPERTS + expert, count, mask=expert < EXPERTS)
 
 
 @jit
-def _place(
+def _fill_slots(
     ids: tl.tensor,
     counts: tl.tensor,
     places: tl.tensor,
@@ -139,7 +139,7 @@ def _place(
     taken = tl.zeros([TILE, BLOCK], dtype=tl.int32)
     for choice in tl.static_range(TOP_K):
         taken = tl.where(expert == tl.load(ids + row * TOP_K + choice, mask=live, other=-1), 1, taken)
-    place = end - total + before + tl.cumsum(taken, axis=0) - taken
+    slot = end - total + before + tl.cumsum(taken, axis=0) - taken
     for choice in tl.static_range(TOP_K):
         chosen = expert == tl.load(ids + row * TOP_K + choice, mask=live, other=-1)
-        tl.store(places + row * TOP_K + choice, tl.sum(tl.where(chosen, place, 0), axis=1)[:, None], mask=live)
+        tl.store(places + row * TOP_K + choice, tl.sum(tl.where(chosen, slot, 0), axis=1)[:, None], mask=live)

@@ -36,11 +36,11 @@ class DeltaRows(NamedTuple):
     """[n, value heads]: the share of the new value that is learnt."""
 
     def first(self, count: int) -> DeltaRows:
-        return DeltaRows(*(part[:count] for part in self))
+        return DeltaRows(*(tensor[:count] for tensor in self))
 
     @property
     def nbytes(self) -> int:
-        return sum(part.nbytes for part in self)
+        return sum(tensor.nbytes for tensor in self)
 
 
 class DeltaWeights(NamedTuple):
@@ -66,7 +66,7 @@ def delta_rows(
     for tap in range(1, DELTA_TAPS):
         mixed = mixed + seen[tap : tap + n] * taps[:, tap]
     mixed = F.silu(mixed).to(raw.dtype).to(wide)
-    q, k = (unit(part.reshape(n, key_heads, key_dim)) for part in (mixed[:, :keys], mixed[:, keys : 2 * keys]))
+    q, k = (unit(rows.reshape(n, key_heads, key_dim)) for rows in (mixed[:, :keys], mixed[:, keys : 2 * keys]))
     v = mixed[:, 2 * keys :].reshape(n, heads, -1).contiguous()  # kernels take no strided rows
     more = -heads % VECTOR
     a, b, a_log, dt_bias = (F.pad(each.to(wide), (0, more)) for each in (a, b, weights.a_log, weights.dt_bias))

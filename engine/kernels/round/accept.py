@@ -83,13 +83,13 @@ class DraftTree:
         self.parents[1 : len(tree) + 1] = torch.tensor([node.parent for node in tree], dtype=torch.int32)
 
 
-def reference_path(tree: Sequence[Node], tokens: Sequence[int], said: Sequence[int]) -> list[int]:
-    """The rows of the accepted drafts. ``tokens``: those of all rows, the anchor's first; ``said``: the target's sample
-    behind each."""
+def reference_path(tree: Sequence[Node], tokens: Sequence[int], samples: Sequence[int]) -> list[int]:
+    """The rows of the accepted drafts. ``tokens``: those of all rows, the anchor's first; ``samples``: the target's
+    sample behind each."""
     path = [0]
     while True:
         children = [row for row, node in enumerate(tree, 1) if node.parent == path[-1]]
-        right = [row for row in children if tokens[row] == said[path[-1]]]
+        right = [row for row in children if tokens[row] == samples[path[-1]]]
         if not right:
             return path[1:]
         path.append(right[0])
@@ -110,15 +110,16 @@ def accept_rows(
     ``drafter_probability`` fp32 [16]. ``text`` int32 takes the tokens, each at its position. ``lanes``: 64 in a wide
     round, whose tensors have 64 rows in place of 16. ``tree``: rows that are one, as ``accept_tree`` has them."""
     assert len(ids) > lanes and len(drafter_probability) >= lanes and head.logits is not None
-    said = head if sampled is None else sampled
+    samples = head if sampled is None else sampled
     of_tree: tuple[Tensor | None, ...] = (None,) * 7
     if tree is not None:
         rows, path = tree.rows, tree.path
         of_tree = tree.choices.tokens, rows.depths, rows.paths, tree.parents, path.rows, path.count, path.before
     _accept[(1,)](
-        state.numbers, ids, said.token, said.probability, head.peak if sampled is None else sampled.draft_probability,
-        drafter_probability, head.logits, head.peak, *of_tree, text, VOCAB=head.logits.shape[1], GREEDY=sampled is None,
-        TREE=tree is not None, CHOICES=CHOICES, KEEPS_TEXT=text is not None, LANES=lanes, num_warps=1,
+        state.numbers, ids, samples.token, samples.probability,
+        head.peak if sampled is None else sampled.draft_probability, drafter_probability, head.logits, head.peak,
+        *of_tree, text, VOCAB=head.logits.shape[1], GREEDY=sampled is None, TREE=tree is not None, CHOICES=CHOICES,
+        KEEPS_TEXT=text is not None, LANES=lanes, num_warps=1,
     )  # fmt: skip
 
 
@@ -139,8 +140,8 @@ def accept_tree(
 def _path_rows(right: tl.tensor, depth: tl.tensor, wanted: tl.tensor) -> tl.tensor:
     """For each depth in ``wanted``, the row at that depth that is ``right``; the depth itself where there is none."""
     row = tl.arange(0, 16)
-    found = tl.max(tl.where(right[:, None] & (depth[:, None] == wanted[None, :]), row[:, None], -1), 0)
-    return tl.where(found < 0, wanted, found)
+    row_at_depth = tl.max(tl.where(right[:, None] & (depth[:, None] == wanted[None, :]), row[:, None], -1), 0)
+    return tl.where(row_at_depth < 0, wanted, row_at_depth)
 
 
 @jit
@@ -220,7 +221,7 @@ def _accept(
         judged = lane + 1 < width
         draft = tl.where(judged, draft, 0)
         asked_for = draft
-    said = tl.load(sampled + path, mask=live, other=-1)
+    samples = tl.load(sampled + path, mask=live, other=-1)
     given = tl.load(probability + path)
     if GREEDY:
         asked = tl.load(logits + path * VOCAB + asked_for, mask=judged, other=0.0)
@@ -228,8 +229,8 @@ def _accept(
     else:
         of_draft = tl.load(draft_probability + path)
     if not TREE:
-        accepted = tl.min(tl.where(judged & (draft == said), LANES, lane), 0)
-    token = tl.where(lane < accepted, draft, said)
+        accepted = tl.min(tl.where(judged & (draft == samples), LANES, lane), 0)
+    token = tl.where(lane < accepted, draft, samples)
     emitted = _end_round(
         state, before, waiting, last, stop, width, accepted, token, row, by_drafter, given, of_draft, LANES
     )

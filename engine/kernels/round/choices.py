@@ -66,8 +66,10 @@ def _pick_choices(
     choice = tl.arange(0, CHOICES)
     tiles = tl.full((CHOICES,), TILES, tl.int32)
     for index in tl.static_range(CHOICES):
-        found = tl.max(best, axis=0)
-        lowest = tl.where(found > float("-inf"), tl.min(tl.where(best == found, tile, TILES), axis=0), TILES)
+        highest_left = tl.max(best, axis=0)
+        lowest = tl.where(
+            highest_left > float("-inf"), tl.min(tl.where(best == highest_left, tile, TILES), axis=0), TILES
+        )
         tiles = tl.where(choice == index, lowest, tiles)
         best = tl.where(tile == lowest, float("-inf"), best)
     candidate = tiles[:, None] * COLUMNS + tl.arange(0, COLUMNS)[None, :]
@@ -76,13 +78,15 @@ def _pick_choices(
     candidate = tl.reshape(candidate, (CHOICES * COLUMNS,))
     logit = tl.reshape(logit, (CHOICES * COLUMNS,))
     for index in tl.static_range(CHOICES):
-        found = tl.max(logit, axis=0)
-        winner = tl.minimum(tl.min(tl.where(logit == found, candidate, 2147483647), axis=0), VOCAB - 1)  # see `head.py`
-        said = winner.to(tl.int64) if ids is None else tl.load(ids + winner)
-        tl.store(choice_tokens + row * CHOICES + index, said)
-        tl.store(choice_probabilities + row * CHOICES + index, tl.exp(found - highest) * (1.0 / total))
+        highest_left = tl.max(logit, axis=0)
+        winner = tl.minimum(
+            tl.min(tl.where(logit == highest_left, candidate, 2147483647), axis=0), VOCAB - 1
+        )  # see `head.py`
+        token_id = winner.to(tl.int64) if ids is None else tl.load(ids + winner)
+        tl.store(choice_tokens + row * CHOICES + index, token_id)
+        tl.store(choice_probabilities + row * CHOICES + index, tl.exp(highest_left - highest) * (1.0 / total))
         if index == 0:
-            tl.store(token + row, said)
+            tl.store(token + row, token_id)
         logit = tl.where(candidate == winner, float("-inf"), logit)
     tl.store(probability + row, 1.0 / total)
     tl.store(peak + row, highest)

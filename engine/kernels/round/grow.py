@@ -122,8 +122,8 @@ def _grow(
         total = chance
         for later in tl.static_range(1, CHOICES):
             confidence = tl.load(choice_probabilities + lane * CHOICES + later, mask=live, other=0.0)
-            found = chance_of(confidence, numbers + OTHERS_ACCEPTED, numbers + OTHERS_CONFIDENCE)
-            chance = tl.maximum(tl.minimum(tl.minimum(found, chance), 1.0 - total), 0.0)
+            accepted_share = chance_of(confidence, numbers + OTHERS_ACCEPTED, numbers + OTHERS_CONFIDENCE)
+            chance = tl.maximum(tl.minimum(tl.minimum(accepted_share, chance), 1.0 - total), 0.0)
             total += chance
             worth = tl.where(number == later, tl.where(whole, -1.0, chance)[:, None], worth)
             given = tl.where(number == later, confidence[:, None], given)
@@ -137,12 +137,12 @@ def _grow(
                 choice = CHOICES - 1 - earlier
                 same = tl.load(choice_tokens + lane * CHOICES + choice) == guess
                 beside_choice = tl.where(same, choice, beside_choice)
-            found = tl.load(numbers + MATCHES + tl.minimum(length + lane, LONGEST), mask=looked, other=0.0)
+            accepted_share = tl.load(numbers + MATCHES + tl.minimum(length + lane, LONGEST), mask=looked, other=0.0)
             liked = tl.where(number < beside_choice[:, None], tl.maximum(worth, 0.0), 0.0)
             against = tl.minimum(tl.sum(liked, 1), 1.0)
             itself = tl.max(tl.where(number == beside_choice[:, None], worth, 0.0), 1)
-            right = found * (1.0 - against)
-            beside_chance = right / tl.where(right > 0, right + (1.0 - found) * against, 1.0)
+            right = accepted_share * (1.0 - against)
+            beside_chance = right / tl.where(right > 0, right + (1.0 - accepted_share) * against, 1.0)
             beside_chance = tl.where(looked, tl.maximum(beside_chance, itself), -1.0)
             beside_choice = tl.where(looked, beside_choice, 15)
         worth = tl.reshape(tl.where(live[:, None], worth, -1.0), (64,))
@@ -191,10 +191,10 @@ def _grow(
                     sibling = tl.where(was_looked_up, CHOICES, sibling + passed)
                     first_choice = tl.where(was_looked_up & (goes_on == 0), 1, 0)
                 place_of = (depth - 1) * CHOICES + sibling
-                beside = tl.where(sibling < CHOICES, _offered(worth, place_of, behind), -1.0)
+                sibling_worth = tl.where(sibling < CHOICES, _offered(worth, place_of, behind), -1.0)
                 first = _offered(worth, depth * CHOICES + first_choice, best)
                 waiting = tl.where(taken, -1.0, waiting)
-                waiting = tl.where(offer == 2 * node, beside, tl.where(offer == 2 * node + 1, first, waiting))
+                waiting = tl.where(offer == 2 * node, sibling_worth, tl.where(offer == 2 * node + 1, first, waiting))
                 before = tl.where(offer == 2 * node, behind, tl.where(offer == 2 * node + 1, best, before))
                 further, deeper = this - choice + sibling, node * 256 + (depth + 1) * 16
                 child = deeper + first_choice
@@ -217,13 +217,13 @@ def _grow(
         edge_cost = tl.sum(tl.where(lane == edge, cost, 0.0), 0) - tl.sum(tl.where(lane == edge - 1, cost, 0.0), 0)
 
         # The trunk's rows come first, row d at depth d, then the others'.
-        kept = (lane >= 1) & (lane <= chosen)
-        on_trunk = tl.where(kept, on_trunk, 0)
+        in_tree = (lane >= 1) & (lane <= chosen)
+        on_trunk = tl.where(in_tree, on_trunk, 0)
         trunk = tl.sum(on_trunk, 0)
-        other = tl.where(kept, 1 - on_trunk, 0)
-        row_of = tl.where(on_trunk > 0, node_what // 16 % 16, tl.where(kept, trunk + tl.cumsum(other, 0), 0))
+        other = tl.where(in_tree, 1 - on_trunk, 0)
+        row_of = tl.where(on_trunk > 0, node_what // 16 % 16, tl.where(in_tree, trunk + tl.cumsum(other, 0), 0))
         parent_row = _entries(row_of, node_what // 256)
-        here = kept[None, :] & (row_of[None, :] == lane[:, None])
+        here = in_tree[None, :] & (row_of[None, :] == lane[:, None])
         parents = tl.sum(tl.where(here, parent_row[None, :], 0), 1)
         depths = tl.sum(tl.where(here, (node_what // 16 % 16)[None, :], 0), 1)
         numbers_of = tl.sum(tl.where(here, (node_what % 16)[None, :], 0), 1)

@@ -12,24 +12,24 @@ PLACES = 16
 """How many slots of a window a program copies."""
 
 
-def reference_keep_last(features: Tensor, rows: int, kept: Tensor) -> None:
-    """Copies the last of the first ``rows`` features [>= rows, columns] to ``kept`` [1, columns], which stays as it is
-    if ``rows`` is 0."""
+def reference_keep_last(features: Tensor, rows: int, last_row: Tensor) -> None:
+    """Copies the last of the first ``rows`` features [>= rows, columns] to ``last_row`` [1, columns], which stays as it
+    is if ``rows`` is 0."""
     if rows > 0:
-        kept[0] = features[rows - 1]
+        last_row[0] = features[rows - 1]
 
 
-def keep_last(features: Tensor, rows: Tensor, kept: Tensor) -> None:
+def keep_last(features: Tensor, rows: Tensor, last_row: Tensor) -> None:
     """``reference_keep_last`` with int32 [1] on the device."""
     columns = features.shape[1]
-    _keep_last[(1,)](features, rows, kept, COLUMNS=columns, BLOCK=power_of_two(columns), num_warps=8)
+    _keep_last[(1,)](features, rows, last_row, COLUMNS=columns, BLOCK=power_of_two(columns), num_warps=8)
 
 
-def begin_draft(kept: Tensor, cursor: Tensor, hidden: Tensor, last: Tensor) -> None:
-    """Copies ``kept`` to the first row of ``hidden`` [16, columns], and the newest committed position to ``last``,
+def begin_draft(last_row: Tensor, cursor: Tensor, hidden: Tensor, last: Tensor) -> None:
+    """Copies ``last_row`` to the first row of ``hidden`` [16, columns], and the newest committed position to ``last``,
     int32 [1] as the cursor."""
-    columns = kept.shape[1]
-    _begin_draft[(1,)](kept, cursor, hidden, last, COLUMNS=columns, BLOCK=power_of_two(columns), num_warps=8)
+    columns = last_row.shape[1]
+    _begin_draft[(1,)](last_row, cursor, hidden, last, COLUMNS=columns, BLOCK=power_of_two(columns), num_warps=8)
 
 
 def reference_window(cursor: int, window: int, capacity: int) -> list[int]:
@@ -52,7 +52,7 @@ def gather_window(
 
 @early_kernel
 def _keep_last(
-    features: tl.tensor, rows: tl.tensor, kept: tl.tensor, COLUMNS: tl.constexpr, BLOCK: tl.constexpr
+    features: tl.tensor, rows: tl.tensor, last_row: tl.tensor, COLUMNS: tl.constexpr, BLOCK: tl.constexpr
 ) -> None:
     wait_for_inputs()
     lane = tl.arange(0, BLOCK)
@@ -60,17 +60,22 @@ def _keep_last(
     count = tl.load(rows)
     row = tl.load(features + tl.maximum(count - 1, 0) * COLUMNS + lane, mask=inside, other=0.0)
     let_next_start()
-    tl.store(kept + lane, row, mask=inside & (count > 0))
+    tl.store(last_row + lane, row, mask=inside & (count > 0))
 
 
 @early_kernel
 def _begin_draft(
-    kept: tl.tensor, cursor: tl.tensor, hidden: tl.tensor, last: tl.tensor, COLUMNS: tl.constexpr, BLOCK: tl.constexpr
+    last_row: tl.tensor,
+    cursor: tl.tensor,
+    hidden: tl.tensor,
+    last: tl.tensor,
+    COLUMNS: tl.constexpr,
+    BLOCK: tl.constexpr,
 ) -> None:
     wait_for_inputs()
     lane = tl.arange(0, BLOCK)
     inside = lane < COLUMNS
-    row = tl.load(kept + lane, mask=inside, other=0.0)
+    row = tl.load(last_row + lane, mask=inside, other=0.0)
     position = tl.load(cursor)
     let_next_start()
     tl.store(hidden + lane, row, mask=inside)
@@ -85,16 +90,16 @@ def _gather_window(
     """The kernel of ``gather_window``: a program for each (key head, part of the window)."""
     wait_for_inputs()
     kv_head = tl.program_id(0)
-    place = tl.program_id(1) * PLACES + tl.arange(0, PLACES)
+    slot = tl.program_id(1) * PLACES + tl.arange(0, PLACES)
     lane = tl.arange(0, HEAD_DIM)[None, :]
     cursor_value = tl.load(cursor)
     first = tl.maximum(cursor_value - WINDOW + 1, 0)
-    source = (kv_head * capacity + (first + place) % capacity)[:, None] * HEAD_DIM + lane
+    source = (kv_head * capacity + (first + slot) % capacity)[:, None] * HEAD_DIM + lane
     keys = tl.load(k + source)
     values = tl.load(v + source)
     let_next_start()
-    target = (kv_head * (WINDOW - 1) + place)[:, None] * HEAD_DIM + lane
-    inside = (place < WINDOW - 1)[:, None]
+    target = (kv_head * (WINDOW - 1) + slot)[:, None] * HEAD_DIM + lane
+    inside = (slot < WINDOW - 1)[:, None]
     tl.store(out_k + target, keys, mask=inside)
     tl.store(out_v + target, values, mask=inside)
     if (kv_head == 0) & (tl.program_id(1) == 0):

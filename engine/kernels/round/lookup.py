@@ -108,8 +108,8 @@ def _look_up(
         while left > 0:
             back = LONGEST - left
             wanted = tl.load(text + tl.maximum(newest - back, 0))
-            found = tl.load(text + end - back, mask=same & (end >= back), other=-1)
-            same = same & (found == wanted)
+            earlier_token = tl.load(text + end - back, mask=same & (end >= back), other=-1)
+            same = same & (earlier_token == wanted)
             length += same.to(tl.int32)
             left = tl.max(same.to(tl.int32), 0) * (left - 1)
         best = tl.maximum(best, tl.where(length > 0, length * PLACES + end + 1, 0))
@@ -126,8 +126,8 @@ def found_chain(
     ``lane``, and how many of them fit into ``width`` rows, up to a stop token."""
     newest = tl.load(state + AT_CURSOR)
     stop = tl.load(state + AT_STOPS + tl.arange(0, 16))
-    found = tl.max(tl.load(best_in + tl.arange(0, PROGRAMS)), 0)
-    length, distance = found // PLACES, newest + 1 - found % PLACES
+    best = tl.max(tl.load(best_in + tl.arange(0, PROGRAMS)), 0)
+    length, distance = best // PLACES, newest + 1 - best % PLACES
     matches = length >= SHORTEST
     period = tl.where(matches, distance, 1)
     guess = tl.load(text + newest + 1 - period + lane % period)
@@ -138,9 +138,9 @@ def found_chain(
 
 
 @jit
-def _worth(kept: tl.tensor, live: tl.tensor, price: tl.tensor, after: tl.tensor) -> tl.tensor:
+def _worth(chance: tl.tensor, live: tl.tensor, price: tl.tensor, after: tl.tensor) -> tl.tensor:
     """Entry i: the worth of verifying tokens 0 .. i of a chain."""
-    return tl.where(live, 1.0 + tl.cumsum(kept, 0) - price * after, float("-inf"))
+    return tl.where(live, 1.0 + tl.cumsum(chance, 0) - price * after, float("-inf"))
 
 
 @early_kernel
@@ -161,8 +161,8 @@ def _choose_chain(
             after = tl.load(numbers + VERIFY_MS + lane + 1, mask=lane < 15, other=0.0)
         else:
             before = tl.load(numbers + tl.where(lane < 16, VERIFY_MS + lane, FURTHER_MS - 16 + lane))
-            place = tl.where(lane < 15, VERIFY_MS + 1 + lane, FURTHER_MS - 15 + lane)
-            after = tl.load(numbers + place, mask=lane < LANES - 1, other=0.0)
+            cost_at = tl.where(lane < 15, VERIFY_MS + 1 + lane, FURTHER_MS - 15 + lane)
+            after = tl.load(numbers + cost_at, mask=lane < LANES - 1, other=0.0)
         length, distance, guess, count = found_chain(state, text, best_in, lane, width, SHORTEST, PLACES, PROGRAMS)
         looked = lane < count
         chance = tl.load(numbers + MATCHES + tl.minimum(length + lane, LONGEST), mask=looked, other=0.0)
@@ -187,12 +187,12 @@ def _choose_chain(
         takes = tl.max(looked_worth, 0) > tl.max(drafted_worth, 0)
         rows = tl.where(takes, count, tl.maximum(drafted - 1, 0))
         worth = tl.where(takes, looked_worth, drafted_worth)
-        kept = tl.where(takes, looked_kept, drafted_kept)
+        chosen_chance = tl.where(takes, looked_kept, drafted_kept)
         best = tl.max(worth, 0)
         first_best = tl.min(tl.where(worth == best, lane, LANES), 0)
         chosen = tl.where((best > none) & (rows > 0), first_best + 1, 0)
         at_edge = lane == tl.minimum(chosen, rows - 1)
-        edge_chance = tl.sum(tl.where(at_edge, kept, 0.0), 0)
+        edge_chance = tl.sum(tl.where(at_edge, chosen_chance, 0.0), 0)
         edge_cost = tl.sum(tl.where(at_edge, after - before, 0.0), 0)
         taken = lane < tl.where(takes, count, 0)
         tl.store(ids + 1 + lane, guess.to(tl.int64), mask=taken)

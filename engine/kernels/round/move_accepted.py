@@ -89,15 +89,15 @@ def _move_accepted(
     capacity = tl.load(entry + CAPACITY)
     at_cursor = tl.load(entry + AT_CURSOR)
     wait_for_inputs()
-    place = tl.arange(0, 16)
-    row = tl.load(path_rows + place)
-    moves = (place < tl.load(path_count)) & (row != place)
+    lane = tl.arange(0, 16)
+    row = tl.load(path_rows + lane)
+    moves = (lane < tl.load(path_count)) & (row != lane)
     before = tl.load(path_before) * at_cursor
     if tl.max(moves.to(tl.int32), 0) > 0:
         base = first + distance * _UNIT
         column = tl.arange(0, COLUMNS)[None, :]
         source = ((before + row) % capacity) * stride * _UNIT
-        target = ((before + place) % capacity) * stride * _UNIT
+        target = ((before + lane) % capacity) * stride * _UNIT
         values = tl.load(base + source[:, None] + column, mask=moves[:, None], other=0.0)
         let_next_start()
         # Different warps move the rows of a tile: all must have read theirs before one writes.

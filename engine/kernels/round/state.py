@@ -22,19 +22,19 @@ def constant(value: float) -> Any:
 
 MAX_STOPS = 16
 
-AT_CURSOR, AT_ANCHOR, AT_END, AT_BLOCK_SIZE, AT_DONE = (constant(4 * place) for place in range(5))
-AT_PENDING, AT_WIDTH, AT_DRAFT_WIDTH, AT_INGEST_START, AT_INGEST_ROWS = (constant(4 * place) for place in range(5, 10))
+AT_CURSOR, AT_ANCHOR, AT_END, AT_BLOCK_SIZE, AT_DONE = (constant(4 * index) for index in range(5))
+AT_PENDING, AT_WIDTH, AT_DRAFT_WIDTH, AT_INGEST_START, AT_INGEST_ROWS = (constant(4 * index) for index in range(5, 10))
 AT_STOPS, AT_BLOCK_ROWS, AT_RECORD = constant(40), constant(56), constant(64)
 """Where stop tokens, rows of the drafter's block and record lie among the numbers of a ``RoundState``. Every part
 begins at a multiple of 16 bytes, so that kernels may be given each by itself."""
 
-WIDTH, ACCEPTED, EMITTED, CURSOR, DRAFTED, CHANCE, COST_MS = (constant(place) for place in range(7))
+WIDTH, ACCEPTED, EMITTED, CURSOR, DRAFTED, CHANCE, COST_MS = (constant(index) for index in range(7))
 """Places in a record: the rows that were verified, the drafts that were accepted, the tokens that were emitted, the new
 cursor, the rows that were drafted, and what decided how many of these were verified (two fp32 numbers)."""
-MATCH_LENGTH, MATCH_DISTANCE, LOOKED_UP, AGREED = (constant(place) for place in range(7, 11))
+MATCH_LENGTH, MATCH_DISTANCE, LOOKED_UP, AGREED = (constant(index) for index in range(7, 11))
 """Places in the record of a round that looks drafts up: the match's length and distance; how many of the tokens behind
 it were drafted, 0 where none were; and how many of these, from the first on, the drafter guessed, too."""
-ROWS, TOKENS, DRAFT_PROBABILITIES, PROBABILITIES, TARGET_PROBABILITIES = (constant(16 * part) for part in range(1, 6))
+ROWS, TOKENS, DRAFT_PROBABILITIES, PROBABILITIES, TARGET_PROBABILITIES = (constant(16 * index) for index in range(1, 6))
 """Where a record's lists of 16 begin: the rows (anchor and drafts), the emitted tokens, the drafter's probability of
 each draft, the target's of its own token at each place, the target's of each draft. The last three are fp32."""
 RECORD_SIZE = 6 * 16
@@ -44,16 +44,16 @@ WIDE_RECORD_SIZE = 16 + 5 * MOST_LANES
 
 
 @constexpr_function
-def list_at(part: int, lanes: int) -> int:
-    """Where a list begins in a record whose lists have ``lanes`` places, if with 16 places it begins at ``part``."""
-    return 16 + (part // 16 - 1) * lanes
+def list_at(first: int, lanes: int) -> int:
+    """Where a list begins in a record whose lists have ``lanes`` places, if with 16 places it begins at ``first``."""
+    return 16 + (first // 16 - 1) * lanes
 
 
-PATH, PARENTS, NUMBERS, DRAFTS, CHOICE_PROBABILITIES = (constant(RECORD_SIZE + 16 * part) for part in range(5))
+PATH, PARENTS, NUMBERS, DRAFTS, CHOICE_PROBABILITIES = (constant(RECORD_SIZE + 16 * index) for index in range(5))
 """Further lists in a record where trees are drafted: the rows of the accepted path (entry 0 is the anchor's), the
 parent of each row, which of its position's choices each row is, the first choice of each position, and the drafter's
 probability of each choice of each position, fp32 [16, 4]."""
-BESIDE_CHOICES, BESIDE_CHANCES = (constant(RECORD_SIZE + 16 * (4 + CHOICES + part)) for part in range(2))
+BESIDE_CHOICES, BESIDE_CHANCES = (constant(RECORD_SIZE + 16 * (4 + CHOICES + index)) for index in range(2))
 """Further lists for a looked up chain that entered the tree, by position: which of the drafter's choices each token is,
 4 for none of them, and how likely it was, in fp32. ``LOOKED_UP`` says how long that chain is."""
 TREE_RECORD_SIZE = RECORD_SIZE + 16 * (6 + CHOICES)
@@ -76,68 +76,68 @@ class RoundState:
         state.stops.fill_(-1)
         return state
 
-    def _part(self, start: Any, count: int = 1) -> Tensor:
+    def _numbers(self, start: Any, count: int = 1) -> Tensor:
         return self.numbers[int(start) : int(start) + count]
 
     @property
     def cursor(self) -> Tensor:
         """How many positions are committed."""
-        return self._part(AT_CURSOR)
+        return self._numbers(AT_CURSOR)
 
     @property
     def anchor(self) -> Tensor:
         """The newest token, which stands at the cursor and isn't in the caches."""
-        return self._part(AT_ANCHOR)
+        return self._numbers(AT_ANCHOR)
 
     @property
     def end(self) -> Tensor:
         """The position past the last that this answer may fill."""
-        return self._part(AT_END)
+        return self._numbers(AT_END)
 
     @property
     def block_size(self) -> Tensor:
         """The most rows to verify, anchor included; 1 decodes without drafts."""
-        return self._part(AT_BLOCK_SIZE)
+        return self._numbers(AT_BLOCK_SIZE)
 
     @property
     def done(self) -> Tensor:
         """1 once the answer has ended."""
-        return self._part(AT_DONE)
+        return self._numbers(AT_DONE)
 
     @property
     def pending(self) -> Tensor:
         """How many rows are committed and not yet in the drafter's context."""
-        return self._part(AT_PENDING)
+        return self._numbers(AT_PENDING)
 
     @property
     def width(self) -> Tensor:
         """How many rows this round's pass verifies; 0 when the answer has ended."""
-        return self._part(AT_WIDTH)
+        return self._numbers(AT_WIDTH)
 
     @property
     def draft_width(self) -> Tensor:
         """How many rows this round's draft has, which a looked up chain may exceed; 0 when there is no room for one."""
-        return self._part(AT_DRAFT_WIDTH)
+        return self._numbers(AT_DRAFT_WIDTH)
 
     @property
     def block_rows(self) -> Tensor:
         """How many rows the drafter runs of a block whose first row drafts: one fewer than ``draft_width``."""
-        return self._part(AT_BLOCK_ROWS)
+        return self._numbers(AT_BLOCK_ROWS)
 
     @property
     def ingest_start(self) -> Tensor:
         """The first row that enters the drafter's context, where a round takes some in."""
-        return self._part(AT_INGEST_START)
+        return self._numbers(AT_INGEST_START)
 
     @property
     def ingest_rows(self) -> Tensor:
         """How many rows enter the drafter's context."""
-        return self._part(AT_INGEST_ROWS)
+        return self._numbers(AT_INGEST_ROWS)
 
     @property
     def stops(self) -> Tensor:
         """[16]: the tokens that end an answer, filled up with -1."""
-        return self._part(AT_STOPS, MAX_STOPS)
+        return self._numbers(AT_STOPS, MAX_STOPS)
 
     @property
     def record(self) -> Tensor:
@@ -238,15 +238,15 @@ def report_round(state: RoundState, reports: RoundReports) -> None:
 
 @early_kernel
 def _report(
-    state: tl.tensor, records: tl.tensor, place: tl.tensor, PLACES: tl.constexpr, SIZE: tl.constexpr,
+    state: tl.tensor, records: tl.tensor, next_record: tl.tensor, PLACES: tl.constexpr, SIZE: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
     wait_for_inputs()
     lane = tl.arange(0, BLOCK)
-    number = tl.load(place)
+    number = tl.load(next_record)
     record = tl.load(state + AT_RECORD + lane, mask=lane < SIZE, other=0)
     tl.store(records + number * SIZE + lane, record, mask=lane < SIZE)
-    tl.store(place, (number + 1) % PLACES)
+    tl.store(next_record, (number + 1) % PLACES)
 
 
 assert MAX_ROWS == 16, "the kernel above is written for tiles of 16 rows"

@@ -28,12 +28,12 @@ class TilePlaces:
     @property
     def cursors(self) -> list[Tensor]:
         """The position of each tile's first row."""
-        return [place[:1] for place in self.numbers[0]]
+        return [entry[:1] for entry in self.numbers[0]]
 
     @property
     def rows(self) -> list[Tensor]:
         """How many of each tile's 16 rows count."""
-        return [place[:1] for place in self.numbers[1]]
+        return [entry[:1] for entry in self.numbers[1]]
 
 
 def place_tiles(cursor: Tensor, rows: Tensor, places: TilePlaces) -> None:

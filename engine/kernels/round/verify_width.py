@@ -25,7 +25,7 @@ ACCEPTED, CONFIDENCE = constant(2), constant(2 + _BINS)
 """Where the sums of the calibration of first choices begin."""
 VERIFY_MS = constant(2 + 2 * _BINS)
 """Where the costs of passes over 1 to 16 rows begin."""
-OTHERS_ACCEPTED, OTHERS_CONFIDENCE = (constant(2 + 2 * _BINS + MAX_ROWS + part * _BINS) for part in range(2))
+OTHERS_ACCEPTED, OTHERS_CONFIDENCE = (constant(2 + 2 * _BINS + MAX_ROWS + index * _BINS) for index in range(2))
 """Where the sums of the calibration of choices behind the first begin."""
 MATCHES = constant(2 + 4 * _BINS + MAX_ROWS)
 """Where the chances of looked up tokens begin, by the length of the match, from 0 on."""
@@ -56,10 +56,10 @@ def choose_width(state: RoundState, numbers: Tensor, drafter_probability: Tensor
 def chance_of(confidence: tl.tensor, accepted: tl.tensor, confidences: tl.tensor) -> tl.tensor:
     """``Calibration.chance`` of each confidence; ``accepted`` and ``confidences`` point to the calibration's sums."""
     bin = tl.minimum((confidence * BINS).to(tl.int32), BINS - 1)
-    found = tl.load(accepted + bin) + PRIOR_WEIGHT * confidence
+    successes = tl.load(accepted + bin) + PRIOR_WEIGHT * confidence
     expected = tl.load(confidences + bin) + PRIOR_WEIGHT * confidence
     known = expected > 0
-    return tl.where(known, tl.minimum(confidence * found / tl.where(known, expected, 1.0), 1.0), confidence)
+    return tl.where(known, tl.minimum(confidence * successes / tl.where(known, expected, 1.0), 1.0), confidence)
 
 
 @jit
@@ -78,18 +78,18 @@ def _choose(state: tl.tensor, numbers: tl.tensor, drafter_probability: tl.tensor
         live = lane < width - 1
         confidence = tl.load(drafter_probability + lane, mask=live, other=0.0)
         chance = chance_of(confidence, numbers + ACCEPTED, numbers + CONFIDENCE)
-        kept = tl.associative_scan(tl.where(live, chance, 0.0), 0, times)
+        chances = tl.associative_scan(tl.where(live, chance, 0.0), 0, times)
         before = tl.load(numbers + VERIFY_MS + lane)
         after = tl.load(numbers + VERIFY_MS + lane + 1, mask=lane < 15, other=0.0)
         price = tl.load(numbers + PRICE)
         # Entry i: the worth of verifying drafts 0 .. i. Against it stands verifying none.
-        worth = tl.where(live, 1.0 + tl.cumsum(kept, 0) - price * after, float("-inf"))
+        worth = tl.where(live, 1.0 + tl.cumsum(chances, 0) - price * after, float("-inf"))
         none = 1.0 - price * tl.load(numbers + VERIFY_MS)
         best = tl.max(worth, 0)
         first_best = tl.min(tl.where(worth == best, lane, 16), 0)
         chosen = tl.where(way == TRIAL, TRY, tl.where(best > none, first_best + 1, 0))
         at_edge = lane == tl.minimum(chosen, width - 2)
-        edge_chance = tl.sum(tl.where(at_edge, kept, 0.0), 0)
+        edge_chance = tl.sum(tl.where(at_edge, chances, 0.0), 0)
         edge_cost = tl.sum(tl.where(at_edge, after - before, 0.0), 0)
         tl.store(state + AT_WIDTH, chosen + 1)
         tl.store(state + AT_RECORD + CHANCE, edge_chance.to(tl.int32, bitcast=True))

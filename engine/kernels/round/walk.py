@@ -52,18 +52,18 @@ def _walk(
     COUNT: tl.constexpr, RANK: tl.constexpr, CANDIDATES: tl.constexpr,
 ) -> None:  # fmt: skip
     lane = tl.arange(0, RANK)
-    place = tl.arange(0, CANDIDATES)
+    candidate = tl.arange(0, CANDIDATES)
     wait_for_inputs()
     before = tl.load(block).to(tl.int64)
     let_next_start()
     for row in range(0, COUNT):
-        each = tl.load(candidates + row * CANDIDATES + place).to(tl.int64)
+        each = tl.load(candidates + row * CANDIDATES + candidate).to(tl.int64)
         after = tl.load(successors + each[:, None] * RANK + lane[None, :]).to(tl.float32)
         wanted = tl.load(predecessors + before * RANK + lane).to(tl.float32)
         wanted *= tl.load(states + row * RANK + lane).to(tl.float32)
-        score = tl.load(scores + row * CANDIDATES + place) + tl.sum(after * wanted[None, :], axis=1)
+        score = tl.load(scores + row * CANDIDATES + candidate) + tl.sum(after * wanted[None, :], axis=1)
         highest = tl.max(score, axis=0)
-        first = tl.min(tl.where(score == highest, place, CANDIDATES), axis=0)
-        before = tl.sum(tl.where(place == first, each, 0), axis=0)
+        first = tl.min(tl.where(score == highest, candidate, CANDIDATES), axis=0)
+        before = tl.sum(tl.where(candidate == first, each, 0), axis=0)
         tl.store(token + row, before)
         tl.store(probability + row, 1 / tl.sum(tl.exp(score - highest), axis=0))

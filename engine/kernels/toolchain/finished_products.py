@@ -52,18 +52,18 @@ def finished(ptx: str) -> str:
 def waiting_late(ptx: str) -> str:
     """The PTX, in which waits for products stand in front of the next product with the same sums, where nothing between
     needs them and both have a factor in registers."""
-    place = 0
-    while found := WAITED_AT_ONCE.search(ptx, place):
-        wait, place = found[1], found.end()
-        begun = list(IN_REGISTERS.finditer(ptx, 0, found.start()))[-1:]
-        behind = NEXT.search(ptx, place)
+    start = 0
+    while match := WAITED_AT_ONCE.search(ptx, start):
+        wait, start = match[1], match.end()
+        begun = list(IN_REGISTERS.finditer(ptx, 0, match.start()))[-1:]
+        behind = NEXT.search(ptx, start)
         following = IN_REGISTERS.search(ptx, behind.end()) if behind else None
         if not (begun and behind and following and begun[0][1] == following[1]):
             continue
-        between = COMMENT.sub("", ptx[place : behind.start()])
+        between = COMMENT.sub("", ptx[start : behind.start()])
         sums = set(begun[0][1].split(","))
         if not BETWEEN.search(between) and sums.isdisjoint(re.findall(r"%\w+", between)):
-            ptx = ptx[: found.start(1)] + ptx[place : behind.start()] + wait + ptx[behind.start() :]
+            ptx = ptx[: match.start(1)] + ptx[start : behind.start()] + wait + ptx[behind.start() :]
     return ptx
 
 
@@ -77,9 +77,9 @@ def finished_in_loops(ptx: str, left_running: bool = False) -> str:
     backward = [
         (begun[jump[1]], jump.start()) for jump in JUMP.finditer(ptx) if begun.get(jump[1], len(ptx)) <= jump.start()
     ]
-    for begin, place in reversed(backward):
-        if STILL_RUN.search(ptx, begin, place) or (left_running and _last_runs(ptx[begin:place])):
-            ptx = ptx[:place] + FINISH + ptx[place:]
+    for begin, end in reversed(backward):
+        if STILL_RUN.search(ptx, begin, end) or (left_running and _last_runs(ptx[begin:end])):
+            ptx = ptx[:end] + FINISH + ptx[end:]
     return ptx
 
 

@@ -116,7 +116,7 @@ class Int4Weight(PackedWeight):
 
 def _places() -> list[int]:
     """Which number of a block lies in each of its 32 nibbles."""
-    return [4 * word + place for word in range(4) for place in NIBBLES]
+    return [4 * word + nibble for word in range(4) for nibble in NIBBLES]
 
 
 def _nibbles_of(numbers: Tensor) -> Tensor:

@@ -35,10 +35,10 @@ class Int8Weight(Weight):
         assert copy.scales is not None
         rows, values, scales = weight.flatten(0, -2), copy.values.flatten(0, -2), copy.scales.flatten()
         for start in range(0, len(rows), ROWS_AT_ONCE):
-            part = slice(start, start + ROWS_AT_ONCE)
-            highest = torch.linalg.vector_norm(rows[part], torch.inf, dim=-1, dtype=torch.float32)
-            scales[part] = highest.clamp(min=1e-30) / 127
-            values[part] = (rows[part] / scales[part, None]).round_()
+            chunk = slice(start, start + ROWS_AT_ONCE)
+            highest = torch.linalg.vector_norm(rows[chunk], torch.inf, dim=-1, dtype=torch.float32)
+            scales[chunk] = highest.clamp(min=1e-30) / 127
+            values[chunk] = (rows[chunk] / scales[chunk, None]).round_()
         return copy
 
     def restored(self) -> Tensor:

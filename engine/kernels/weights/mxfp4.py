@@ -146,8 +146,8 @@ def _moves() -> list[tuple[int, int, int]]:
     """For each number: its index, the bits of its code that stay side by side, and how far they move."""
     masks: dict[tuple[int, int], int] = {}
     for number, places in enumerate(PLACES):
-        for bit, place in zip((3, 2, 1, 0), places, strict=True):
-            masks[number, place - bit] = masks.get((number, place - bit), 0) | 1 << bit
+        for bit, target in zip((3, 2, 1, 0), places, strict=True):
+            masks[number, target - bit] = masks.get((number, target - bit), 0) | 1 << bit
     return [(number, mask, shift) for (number, shift), mask in masks.items()]
 
 

@@ -92,9 +92,9 @@ class PackedWeight(Weight):
         return "0, but the numbers that it scales are not" if zero and any(map(cls._loses, parts)) else ""
 
     @classmethod
-    def _loses(cls, part: Rows) -> bool:
+    def _loses(cls, chunk: Rows) -> bool:
         """Whether numbers other than zero stand under a scale of 0, which loses them."""
-        _, numbers, scales = part
+        _, numbers, scales = chunk
         others = ~cls.zeros(numbers).reshape(*scales.shape, -1)
         return bool(others.any(-1)[scales == 0].any())
 
@@ -110,11 +110,11 @@ class PackedWeight(Weight):
     def filled(self, parts: Iterable[Rows]) -> Self:
         """Fills the memory that was allocated, and returns itself."""
         assert self.scales is not None
-        values, scales = (part.flatten(0, len(self.shape) - 2) for part in (self.values, self.scales))
+        values, scales = (tensor.flatten(0, len(self.shape) - 2) for tensor in (self.values, self.scales))
         for start, numbers, steps in parts:
-            part = self.packed(numbers, steps)
-            assert part.scales is not None
-            for target, source in ((values, part.values), (scales, part.scales)):
+            tensor = self.packed(numbers, steps)
+            assert tensor.scales is not None
+            for target, source in ((values, tensor.values), (scales, tensor.scales)):
                 first = start * len(target) // (len(values) * ROWS)
                 target[first : first + len(source)] = source
         return self

@@ -32,7 +32,7 @@ class PlainWeight(Weight):
             return F.grouped_mm(x, self.values.mT, offs=ends)
         # PyTorch's own way multiplies for every expert there, most of which have no rows.
         parts = x.tensor_split(ends[:-1].long())
-        return torch.cat([F.linear(part, self.values[expert]) for expert, part in enumerate(parts) if len(part)])
+        return torch.cat([F.linear(rows, self.values[expert]) for expert, rows in enumerate(parts) if len(rows)])
 
     def unpacks_inside(self, x: Tensor) -> bool:
         return False

@@ -4,7 +4,7 @@ on a CPU, which reads an eighth of the bytes of fp32 and adds up each row in one
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar
 
@@ -75,7 +75,7 @@ class Q4Weight(Weight):
     @classmethod
     def below_one_another(cls, weights: Sequence[Q4Weight]) -> Q4Weight:
         scales = [weight.scales for weight in weights if weight.scales is not None]
-        return cls(torch.cat([weight.values for weight in weights]), torch.cat(scales, 1))
+        return replace(weights[0], values=torch.cat([weight.values for weight in weights]), scales=torch.cat(scales, 1))
 
     def rows(self, start: int, end: int) -> Q4Weight:
         assert self.scales is not None and start % PANEL == end % PANEL == 0

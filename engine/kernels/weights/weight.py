@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 import torch
@@ -23,6 +23,8 @@ class Weight(ABC):
     """The tensor that a kernel reads first, [..., rows, depth] unless it is packed otherwise."""
     scales: Tensor | None = None
     """A scale for each row, [..., rows], or for each group of a row."""
+    inside: bool = field(default=True, kw_only=True)
+    """Whether a kernel may unpack it while it multiplies many rows; False in a pair on whose GPU that is wrong."""
 
     rows_together: ClassVar[int] = 1
     """How many rows share the first dimension of ``values``: parts of a weight begin at multiples of them."""
@@ -61,18 +63,18 @@ class Weight(ABC):
         axis, together = len(self.shape) - 2, self.rows_together
         assert start % together == end % together == 0, f"rows {start} to {end} are no whole panels of {together}"
 
-        def of(part: Tensor) -> Tensor:
-            unit = self.shape[axis] // part.shape[axis]
-            return part.narrow(axis, start // unit, (end - start) // unit)
+        def of(tensor: Tensor) -> Tensor:
+            unit = self.shape[axis] // tensor.shape[axis]
+            return tensor.narrow(axis, start // unit, (end - start) // unit)
 
-        return type(self)(of(self.values), None if self.scales is None else of(self.scales))
+        return replace(self, values=of(self.values), scales=None if self.scales is None else of(self.scales))
 
     @classmethod
     def below_one_another(cls, weights: Sequence[Self]) -> Self:
         """A new weight with the rows of all of these, in order. All have one depth."""
         axis, scales = len(weights[0].shape) - 2, [weight.scales for weight in weights if weight.scales is not None]
         values = torch.cat([weight.values for weight in weights], axis)
-        return cls(values, torch.cat(scales, axis) if scales else None)
+        return replace(weights[0], values=values, scales=torch.cat(scales, axis) if scales else None)
 
     def linear(self, x: Tensor) -> Tensor:
         """Products [n, rows] of any number of rows x [n, depth], in x's dtype: the definition, and how a CPU computes
@@ -87,14 +89,5 @@ class Weight(ABC):
     def unpacks_inside(self, x: Tensor) -> bool:
         """Whether one kernel unpacks it and multiplies rows x: on a GPU (or where kernels are compiled for one), in
         bf16. Elsewhere it is unpacked first, which defines the product."""
-        return _inside and HAS_TRITON and not INTERPRETED and x.dtype is torch.bfloat16 and (x.is_cuda or x.is_meta)
-
-
-_inside = True
-
-
-def unpack_first() -> None:
-    """Makes weights be unpacked before they multiply many rows, from now on: for where the kernel that does both was
-    seen to be wrong."""
-    global _inside
-    _inside = False
+        kernels = HAS_TRITON and not INTERPRETED and x.dtype is torch.bfloat16
+        return self.inside and kernels and (x.is_cuda or x.is_meta)

@@ -289,9 +289,9 @@ def _measure_rounds(bench: Bench, options: argparse.Namespace, results: Results,
 def _measure_policies(bench: Bench, options: argparse.Namespace, results: Results, say: Say) -> None:
     routings: list[Routing] = options.routing if bench.floor.shape.target.moe else ["uniform"]
     for context, routing in product(options.contexts, routings if options.policy else []):
-        found = measure_policies(bench, options.policy, options.acceptance, context, routing, options.count)
-        results.policies += found
-        say(policy_table(found))
+        measured = measure_policies(bench, options.policy, options.acceptance, context, routing, options.count)
+        results.policies += measured
+        say(policy_table(measured))
 
 
 def _profile(bench: Bench, options: argparse.Namespace, results: Results, say: Say) -> None:

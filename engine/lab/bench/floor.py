@@ -38,8 +38,8 @@ class Floor:
     def verify(self, experts: float, context: int) -> float:
         """Bytes of one target pass over a block's rows, or over one row. ``experts``: distinct experts touched, mean
         over layers."""
-        kept = self._keys_values(self.shape.target.attention, context) + self._states()
-        return self.body + experts * self.expert + self.head + kept
+        cached = self._keys_values(self.shape.target.attention, context) + self._states()
+        return self.body + experts * self.expert + self.head + cached
 
     def draft(self, context: int) -> float:
         """Bytes of taking in the last round's features, then of one pass of the drafter and the head."""

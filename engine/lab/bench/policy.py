@@ -71,7 +71,9 @@ def scripted_drafts(mean_length: float, rounds: int) -> list[RecordedDraft]:
     rng = random.Random(0)
 
     def drawn(right: int) -> RecordedDraft:
-        fates = (ACCEPTED if place < right else FALLEN if place == right else BEHIND for place in range(drafts))
+        fates = (
+            ACCEPTED if position < right else FALLEN if position == right else BEHIND for position in range(drafts)
+        )
         return RecordedDraft(tuple(_draw(fate, rng) for fate in fates), right)
 
     drafts = MAX_BLOCK_SIZE - 1
@@ -79,9 +81,9 @@ def scripted_drafts(mean_length: float, rounds: int) -> list[RecordedDraft]:
 
 
 def _draw(parts: Sequence[float], rng: random.Random) -> float:
-    place = rng.random() * (len(parts) - 1)
-    low = int(place)
-    return parts[low] + (place - low) * (parts[low + 1] - parts[low])
+    position = rng.random() * (len(parts) - 1)
+    low = int(position)
+    return parts[low] + (position - low) * (parts[low + 1] - parts[low])
 
 
 def measure_policies(
@@ -101,7 +103,7 @@ def measure_policies(
     costs = time_rounds(decoder, bench.random_ids(MAX_BLOCK_SIZE))
     if costs is None:
         raise ValueError("--policy needs room for a block: a longer context")
-    found = []
+    results = []
     for acceptance in acceptances:
         drafts = scripted_drafts(acceptance, min(count, MAX_SCRIPT))
         for policy in policies:
@@ -121,10 +123,10 @@ def measure_policies(
                 low=low,
                 high=high,
             )
-            found.append(figures)
+            results.append(figures)
     bench.script.play()
     decoder.use_policy(None)
-    return found
+    return results
 
 
 def _interval(rounds: Sequence[Round], seconds: float) -> tuple[float, float]:
@@ -135,8 +137,8 @@ def _interval(rounds: Sequence[Round], seconds: float) -> tuple[float, float]:
         Played(sum(len(done.emitted) for done in each), len(each), per_ms * sum(done.total_ms for done in each))
         for each in stretches
     ]
-    found = rate_of(played)
-    return found.low, found.high
+    rate = rate_of(played)
+    return rate.low, rate.high
 
 
 def policy_table(figures: Sequence[PolicyFigures]) -> str:

@@ -78,10 +78,10 @@ class ScriptedHostRounds(HostRounds):
     def say(self, turn: Turn, ids: Sequence[int], output: TargetOutput, asked: Sequence[int]) -> Samples:
         samples = super().say(turn, ids, output, asked)
         if self._entry >= 0:
-            told = min(self._script.accepted[self._entry], len(ids) - 1)
-            samples.ids[:told] = ids[1 : told + 1]
-            if told < len(ids) - 1 and samples.ids[told] == ids[told + 1]:
-                samples.ids[told] = (samples.ids[told] + 1) % turn.target.config.vocab_size
+            accepted = min(self._script.accepted[self._entry], len(ids) - 1)
+            samples.ids[:accepted] = ids[1 : accepted + 1]
+            if accepted < len(ids) - 1 and samples.ids[accepted] == ids[accepted + 1]:
+                samples.ids[accepted] = (samples.ids[accepted] + 1) % turn.target.config.vocab_size
         return samples
 
 
@@ -107,8 +107,8 @@ class ScriptedLaunches(RoundLaunches):
 
     def say(self, tree: DraftTree | None, greedy: bool) -> SampledRows | None:
         sampled = super().say(tree, greedy)
-        said = (self.target.out if sampled is None else sampled).token
-        overrule(self._script, self.state, self.ids, said, self.decoder.target.config.vocab_size)
+        samples = (self.target.out if sampled is None else sampled).token
+        overrule(self._script, self.state, self.ids, samples, self.decoder.target.config.vocab_size)
         return sampled
 
 
@@ -124,11 +124,11 @@ def set_confidences(script: Script, probabilities: torch.Tensor) -> None:
     )
 
 
-def overrule(script: Script, state: RoundState, ids: torch.Tensor, said: torch.Tensor, vocab: int) -> None:
+def overrule(script: Script, state: RoundState, ids: torch.Tensor, samples: torch.Tensor, vocab: int) -> None:
     """Makes the target accept as many of a chain's drafts as the script's entry says. ``ids`` int64 [17]: the rows;
-    ``said`` int64 [16]: the target's tokens, which are overwritten."""
+    ``samples`` int64 [16]: the target's tokens, which are overwritten."""
     _overrule[(1,)](
-        state.numbers, ids, said, script.accepted_on_device, script.length_on_device, script.place_on_device,
+        state.numbers, ids, samples, script.accepted_on_device, script.length_on_device, script.place_on_device,
         VOCAB=vocab, num_warps=1,
     )  # fmt: skip
 
@@ -143,11 +143,11 @@ def _set_confidences(
 ) -> None:
     wait_for_inputs()
     let_next_start()
-    length, place = tl.load(script_length), tl.load(script_place)
+    length, entry = tl.load(script_length), tl.load(script_place)
     lane = tl.arange(0, 16)
-    told = tl.load(confidences + place % tl.maximum(length, 1) * 16 + lane)
-    scripted = (length > 0) & (told >= 0)
-    tl.store(probabilities + lane * CHOICES, told, mask=scripted)
+    confidence = tl.load(confidences + entry % tl.maximum(length, 1) * 16 + lane)
+    scripted = (length > 0) & (confidence >= 0)
+    tl.store(probabilities + lane * CHOICES, confidence, mask=scripted)
     for later in tl.static_range(1, CHOICES):
         tl.store(probabilities + lane * CHOICES + later, tl.zeros((16,), tl.float32), mask=scripted)
 
@@ -156,7 +156,7 @@ def _set_confidences(
 def _overrule(
     state: tl.tensor,
     ids: tl.tensor,
-    said: tl.tensor,
+    samples: tl.tensor,
     accepted: tl.tensor,
     script_length: tl.tensor,
     script_place: tl.tensor,
@@ -165,13 +165,13 @@ def _overrule(
     wait_for_inputs()
     let_next_start()
     lane = tl.arange(0, 16)
-    length, place = tl.load(script_length), tl.load(script_place)
+    length, entry = tl.load(script_length), tl.load(script_place)
     width, drafted = tl.load(state + AT_WIDTH), tl.load(state + AT_DRAFT_WIDTH)
     draft = tl.load(ids + 1 + lane)
-    own = tl.load(said + lane)
-    told = tl.minimum(tl.load(accepted + place % tl.maximum(length, 1)), width - 1)
+    own = tl.load(samples + lane)
+    num_accepted = tl.minimum(tl.load(accepted + entry % tl.maximum(length, 1)), width - 1)
     other = tl.where((own == draft) & (lane + 1 < width), (own + 1) % VOCAB, own)
-    token = tl.where(lane < told, draft, tl.where(lane == told, other, own))
+    token = tl.where(lane < num_accepted, draft, tl.where(lane == num_accepted, other, own))
     if (length > 0) & (drafted > 0):
-        tl.store(said + lane, token, mask=lane < width)
-        tl.store(script_place, place + 1)
+        tl.store(samples + lane, token, mask=lane < width)
+        tl.store(script_place, entry + 1)

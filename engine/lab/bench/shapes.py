@@ -177,8 +177,8 @@ def shorten(target: dict[str, Any], drafter: dict[str, Any], num_layers: int) ->
 
 def _text(target: dict[str, Any]) -> dict[str, Any]:
     """The text model's part of a target's config."""
-    part: dict[str, Any] = target.get("text_config", target)
-    return part
+    text_config: dict[str, Any] = target.get("text_config", target)
+    return text_config
 
 
 def published_config(name: str) -> dict[str, Any]:

@@ -140,8 +140,8 @@ def questions(prompts: int) -> Iterator[tuple[HeldOutQuestion, list[int]]]:
     """Held-out questions with their prompts' ids, domain after domain: the first ``prompts`` of those that the report
     is about."""
     tokenizer = ChatTokenizer(BUNDLED_PAIR / "target")
-    for part in read_questions("evaluate").values():
-        for question in part[:prompts]:
+    for of_domain in read_questions("evaluate").values():
+        for question in of_domain[:prompts]:
             yield question, list(tokenizer.prompt(question.messages, thinking=False).ids)
 
 

@@ -38,7 +38,7 @@ class HeldOutQuestion:
 
 @cache
 def read_questions(asking: Asking) -> dict[Domain, tuple[HeldOutQuestion, ...]]:
-    found: dict[Domain, list[HeldOutQuestion]] = {domain: [] for domain in DOMAINS}
+    by_domain: dict[Domain, list[HeldOutQuestion]] = {domain: [] for domain in DOMAINS}
     with lzma.open(DATA, "rt", encoding="utf-8") as file:
         for line in map(json.loads, file):
             if line["for"] == asking:
@@ -48,5 +48,5 @@ def read_questions(asking: Asking) -> dict[Domain, tuple[HeldOutQuestion, ...]]:
                     for message in (Message("user", prompt), Message("assistant", answer))
                 ]
                 messages = (*before, Message("user", line["prompt"]))
-                found[line["domain"]].append(HeldOutQuestion(line["domain"], messages, line.get("right", {})))
-    return {domain: tuple(questions) for domain, questions in found.items()}
+                by_domain[line["domain"]].append(HeldOutQuestion(line["domain"], messages, line.get("right", {})))
+    return {domain: tuple(questions) for domain, questions in by_domain.items()}

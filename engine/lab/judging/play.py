@@ -28,7 +28,7 @@ class RecordedDraft(NamedTuple):
         return tuple((each,) for each in self.confidences)
 
     @property
-    def said(self) -> tuple[int, ...]:
+    def taken_choices(self) -> tuple[int, ...]:
         return (0,) * self.num_right + (-1,) * (len(self.confidences) - self.num_right)
 
 
@@ -37,12 +37,12 @@ class RecordedChoices(NamedTuple):
 
     chances: tuple[tuple[float, ...], ...]
     """By position, the probabilities of its choices, the likeliest first."""
-    said: tuple[int, ...]
+    taken_choices: tuple[int, ...]
     """By position, which of these choices the text takes; -1 for none of them."""
 
     def chain(self) -> RecordedDraft:
         """The draft that consists of the drafter's first choices."""
-        right = next((i for i, choice in enumerate(self.said) if choice), len(self.said))
+        right = next((i for i, choice in enumerate(self.taken_choices) if choice), len(self.taken_choices))
         return RecordedDraft(tuple(position[0] for position in self.chances), right)
 
 
@@ -92,12 +92,12 @@ def play(
         if chances:
             chances = chances[: policy.depth(context, range(1, len(chances) + 1))]
         looked: LookedUpChain | None = None
-        said = drafts[position].said
+        taken_choices = drafts[position].taken_choices
         choices: tuple[int, ...] = ()
         if plan.lookup and here.size:
             if plan.draft and isinstance(drafts[position], RecordedChoices):
-                choices = _choices(here, said)
-                said = (*choices[: here.num_right], *said[here.num_right :])
+                choices = _choices(here, taken_choices)
+                taken_choices = (*choices[: here.num_right], *taken_choices[here.num_right :])
             looked = LookedUpChain(
                 here.length, min(here.size, plan.rows - 1), here.agreed if plan.draft else 0, choices
             )
@@ -108,7 +108,7 @@ def play(
             tree, _, by_lookup, _ = policy.choose(chances, context, plan.rows, looked)
             taken = bool(by_lookup)
             path = list(range(1, min(len(tree), here.num_right) + 1))
-            path = path if taken else accepted_path(tree, said)
+            path = path if taken else accepted_path(tree, taken_choices)
         if plan.draft:
             milliseconds += costs.round(len(tree), len(chances)) + plan.lookup * costs.lookup
         elif plan.lookup:
@@ -129,8 +129,8 @@ def play(
     return Played(min(position, len(drafts)), rounds, milliseconds)
 
 
-def _choices(here: RecordedLookup, said: Sequence[int]) -> tuple[int, ...]:
+def _choices(here: RecordedLookup, taken_choices: Sequence[int]) -> tuple[int, ...]:
     """By position, which of a block's choices the tokens of a looked up chain are. For wrong tokens that isn't known,
     so they count as none."""
-    right = (choice if choice >= 0 else LOOKED_UP for choice in said[: here.num_right])
-    return (*right, *(LOOKED_UP,) * (min(here.size, len(said)) - here.num_right))
+    right = (choice if choice >= 0 else LOOKED_UP for choice in taken_choices[: here.num_right])
+    return (*right, *(LOOKED_UP,) * (min(here.size, len(taken_choices)) - here.num_right))

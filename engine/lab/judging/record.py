@@ -53,7 +53,7 @@ def record_blocks(
         best = probabilities.topk(CHOICES)
         text.append(token)
         drafts.append((best.indices.tolist(), best.values.tolist()))
-    return text, [_block(ids, chances, text[place:]) for place, (ids, chances) in enumerate(drafts[:-1], 1)]
+    return text, [_block(ids, chances, text[start:]) for start, (ids, chances) in enumerate(drafts[:-1], 1)]
 
 
 def _answer(
@@ -92,5 +92,7 @@ def _answer(
 
 
 def _block(ids: list[list[int]], chances: list[list[float]], text: list[int]) -> RecordedChoices:
-    said = [choices.index(token) if token in choices else -1 for choices, token in zip(ids, text, strict=False)]
-    return RecordedChoices(tuple(map(tuple, chances[: len(said)])), tuple(said))
+    token_choices = [
+        choices.index(token) if token in choices else -1 for choices, token in zip(ids, text, strict=False)
+    ]
+    return RecordedChoices(tuple(map(tuple, chances[: len(token_choices)])), tuple(token_choices))

@@ -12,13 +12,13 @@ import torch
 
 from ...commands import MAX_BLOCK_SIZE, GenerationSettings, Message, WeightFormat
 from ...decoding.decoder import Decoder, Prompt, Round
+from ...decoding.readings import Reading, better_reading
 from ...kv_cache.cache import Cache
 from ...models.packed import format_of_target
 from ...speculation.calibration import NUM_BINS, bin_of
 from ...speculation.lookup import num_agreed
 from ...tokenization.tokenizer import ChatTokenizer
 from .play import RecordedDraft
-from .readings import Reading, better_reading
 from .record import record_blocks
 
 PROMPTS = (
@@ -135,18 +135,18 @@ class SelfTest:
             return ""
         if self.in_bf16 is None:
             return f"What {name} costs the drafter is not known: the pair in bf16 isn't here, or doesn't fit."
-        said = f"a block yields {length:.1f} tokens, and {self.in_bf16:.1f} in bf16."
+        lengths = f"a block yields {length:.1f} tokens, and {self.in_bf16:.1f} in bf16."
         if length < WORSE * self.in_bf16:
-            return f"{name} makes the drafter worse: {said}"
-        return f"{name} leaves the drafter as good: {said}"
+            return f"{name} makes the drafter worse: {lengths}"
+        return f"{name} leaves the drafter as good: {lengths}"
 
     def _text_verdict(self) -> str:
         count = len(self.divergences)
         if not count:
             return f"All {self.num_answers} answers are the same with and without speculation."
         worst = max(divergence.margin for divergence in self.divergences)
-        said = f"{count} of {self.num_answers} answers differ, at margins up to {worst:.3g} logits:"
-        return f"{said} rounding." if self.exact else f"{said} more than rounding explains."
+        differing = f"{count} of {self.num_answers} answers differ, at margins up to {worst:.3g} logits:"
+        return f"{differing} rounding." if self.exact else f"{differing} more than rounding explains."
 
 
 def self_test(

@@ -53,11 +53,11 @@ def record_answers(
     prompts: Sequence[TrainingPrompt],
     asking: AnswerSettings,
     folder: Path,
-    told: Callable[[int, int, int], None],
+    report: Callable[[int, int, int], None],
     enough: Callable[[], bool] = lambda: False,
 ) -> None:
     """Asks the prompts and writes a file to ``folder`` for each batch; batches that are there already are left alone.
-    ``told`` is called with (prompts answered, in all, tokens of the last batch). ``enough``: asked behind each batch,
+    ``report`` is called with (prompts answered, in all, tokens of the last batch). ``enough``: asked behind each batch,
     whether to leave out the rest."""
     groups = [prompts[begin : begin + asking.batch] for begin in range(0, len(prompts), asking.batch)]
     answered = 0
@@ -75,7 +75,7 @@ def record_answers(
             if len(answer.ids) >= LEAST
         ]
         save_answers(path, recorded)
-        told(answered, len(prompts), sum(len(each.answer) for each in recorded))
+        report(answered, len(prompts), sum(len(each.answer) for each in recorded))
         if enough():
             return
 
@@ -90,9 +90,9 @@ def save_answers(path: Path, answers: Sequence[RecordedAnswer]) -> None:
         "lengths": torch.tensor([(len(a.prompt), len(a.answer)) for a in answers], dtype=torch.int32).view(-1, 2),
         "domains": torch.tensor([domains.index(a.domain) for a in answers], dtype=torch.int32),
     }
-    beside = path.with_suffix(".partial")
-    save_file(tensors, beside, metadata={"domains": "\n".join(domains)})
-    os.replace(beside, path)
+    temporary = path.with_suffix(".partial")
+    save_file(tensors, temporary, metadata={"domains": "\n".join(domains)})
+    os.replace(temporary, path)
 
 
 def load_answers(path: Path) -> list[RecordedAnswer]:

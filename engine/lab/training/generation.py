@@ -148,9 +148,9 @@ class _Texts:
 
     def _keep_running(self, flags: list[bool]) -> Tensor:
         """Drops the finished texts' rows; returns the indices of those kept."""
-        kept = [index for index, flag in enumerate(flags) if flag]
-        rows = torch.tensor(kept, device=self.device)
-        self.active = [self.active[index] for index in kept]
+        running = [index for index, flag in enumerate(flags) if flag]
+        rows = torch.tensor(running, device=self.device)
+        self.active = [self.active[index] for index in running]
         self.starts = self.starts[rows]
         self.sampler.keep(rows)
         for cache in self.caches:

@@ -60,7 +60,7 @@ class Muon:
                 torch._foreach_mul_(targets, 1 - self.rate * factor * self.weight_decay)
             torch._foreach_add_(
                 targets,
-                [part.reshape(p.shape) for part, p in zip(parts, group, strict=True)],
+                [update.reshape(p.shape) for update, p in zip(parts, group, strict=True)],
                 alpha=-self.rate * factor * scale,
             )
 

@@ -130,8 +130,8 @@ class TrainedDraft(Pass):
         """Keys or values of all contexts, then of all blocks, [kv_heads, keys, d] -> [texts, kv_heads, m + n, d]."""
         texts, n = self.block_positions.shape
         split = x.shape[1] - texts * n
-        parts = (part.reshape(len(x), texts, -1, x.shape[2]) for part in (x[:, :split], x[:, split:]))
-        return torch.cat([part.transpose(0, 1) for part in parts], dim=2)
+        parts = (half.reshape(len(x), texts, -1, x.shape[2]) for half in (x[:, :split], x[:, split:]))
+        return torch.cat([half.transpose(0, 1) for half in parts], dim=2)
 
 
 class _Passing:

@@ -91,13 +91,13 @@ class Pipeline:
         folder: Path,
         plan: TrainingPlan,
         device: torch.device,
-        told: Told,
+        report: Told,
         prompts: Path | None = None,
         held_out: Path | None = None,
         begun: Path | None = None,
     ) -> None:
         """``begun``: the folder of a drafter of the same shape, from whose weights training starts."""
-        self.target_folder, self.name, self.folder, self.plan, self.told = target, name, folder, plan, told
+        self.target_folder, self.name, self.folder, self.plan, self.announce = target, name, folder, plan, report
         self.work = folder / "work"
         """What phases leave for one another. It may be deleted once the drafter is done."""
         self.work.mkdir(parents=True, exist_ok=True)
@@ -124,8 +124,8 @@ class Pipeline:
         """Raises ``UsageFailure`` where the folder holds the beginnings of another drafter."""
         mine = json.loads(json.dumps({"target": self.name, **asdict(self.plan)}))
         path = self.work / "plan.json"
-        if path.exists() and (found := json.loads(path.read_text("utf-8"))) != mine:
-            other = ", ".join(name for name in mine if found.get(name) != mine[name])
+        if path.exists() and (stored := json.loads(path.read_text("utf-8"))) != mine:
+            other = ", ".join(name for name in mine if stored.get(name) != mine[name])
             raise UsageFailure(
                 f"{self.folder} holds a drafter that was begun with another plan: {other}.",
                 "Name another folder, or delete this one.",
@@ -143,7 +143,7 @@ class Pipeline:
                 plan.prompts,
                 plan.batch,
                 self.work,
-                lambda done, total: self.told("prompts", done, total, ""),
+                lambda done, total: self.announce("prompts", done, total, ""),
                 lambda: self._left(INVENTED_BY) < 0,
             )
             prompts = asked(texts, self.tokenizer)
@@ -162,11 +162,11 @@ class Pipeline:
         return split([prompt for prompt in prompts if prompt.ids not in known], 0, plan.seed)[0], apart
 
     def answers(self, prompts: Sequence[TrainingPrompt]) -> None:
-        def told(done: int, total: int, tokens: int) -> None:
-            self.told("answers", done, total, f"{tokens} tokens in the last batch")
+        def report(done: int, total: int, tokens: int) -> None:
+            self.announce("answers", done, total, f"{tokens} tokens in the last batch")
 
         asking = AnswerSettings(self.plan.batch, self.plan.answer_tokens, self.plan.seed, TEMPERATURES)
-        record_answers(self.target, prompts, asking, self.work, told, enough=lambda: self._left(ANSWERED_BY) < 0)
+        record_answers(self.target, prompts, asking, self.work, report, enough=lambda: self._left(ANSWERED_BY) < 0)
 
     def drafter(self, held_out: Sequence[TrainingPrompt]) -> None:
         """Trains the drafter and writes it to the folder."""
@@ -203,21 +203,21 @@ class Pipeline:
             figures = self.acceptance(trained, held_out[:PROBED], PROBED_TOKENS)
             return {domain: round(each.tau, 2) for domain, each in figures.items()}
 
-        def told(step: int, steps: int, loss: float) -> None:
+        def report(step: int, steps: int, loss: float) -> None:
             lengths = ""
             if learner.history:
                 last = learner.history[-1]
                 lengths = (
                     f"; at {last.step} {last.held_out_loss:.3f} held out, acceptance length {last.acceptance[ALL]}"
                 )
-            self.told("drafter", step, steps, f"loss {loss:.3f}{lengths}")
+            self.announce("drafter", step, steps, f"loss {loss:.3f}{lengths}")
 
         plain = zip(held_out, self._plain(held_out), strict=True)
         apart = Answers([RecordedAnswer(prompt.domain, list(prompt.ids), answer.ids) for prompt, answer in plain])
         answers = Answers(recorded)
         learner = Trainer(self.target, drafter, schedule)
         source = answers if self.plan.once else drawn(answers)
-        learner.run(source, told, self.work / "training.pt", probe, apart)
+        learner.run(source, report, self.work / "training.pt", probe, apart)
         history = {
             "tokens": sum(len(each.answer) for each in recorded),
             "history": [asdict(p) for p in learner.history],
@@ -243,7 +243,7 @@ class Pipeline:
     def report(self, held_out: Sequence[TrainingPrompt]) -> dict[str, Any]:
         """Measures the drafter as it is stored, on prompts it has never seen, and writes ``report.json``."""
         started = time.perf_counter()
-        self.told("report", 0, len(held_out), "")
+        self.announce("report", 0, len(held_out), "")
         drafter = cast(DFlashDrafter, load_drafter(self.folder, self.target, lambda *_: None))
         answers = self._drafted(drafter, held_out, self.plan.answer_tokens)
         plain = self._plain(held_out)
@@ -262,7 +262,7 @@ class Pipeline:
             "report_seconds": round(time.perf_counter() - started, 1),
         }
         write_text(self.folder / "report.json", json.dumps(report, indent=1) + "\n")
-        self.told("report", len(held_out), len(held_out), "")
+        self.announce("report", len(held_out), len(held_out), "")
         return report
 
     def acceptance(
@@ -278,22 +278,22 @@ class Pipeline:
         by_domain: dict[str, list[GeneratedAnswer]] = {ALL: list(answers)}
         for prompt, answer in zip(prompts, answers, strict=True):
             by_domain.setdefault(prompt.domain, []).append(answer)
-        return {domain: speculation(part, block) for domain, part in by_domain.items()}
+        return {domain: speculation(answers, block) for domain, answers in by_domain.items()}
 
     def _drafted(self, drafter: DFlashDrafter, prompts: Sequence[TrainingPrompt], limit: int) -> list[GeneratedAnswer]:
         block = drafter.config.block_size
         return [
             answer
-            for part in _parts(prompts)
-            for answer in speculate(self.target, drafter, [p.ids for p in part], limit, self._greedy(), block)
+            for batch in _parts(prompts)
+            for answer in speculate(self.target, drafter, [p.ids for p in batch], limit, self._greedy(), block)
         ]
 
     def _plain(self, prompts: Sequence[TrainingPrompt]) -> list[GeneratedAnswer]:
         """The target's own greedy answers; they are kept, since training and the report need the same ones."""
         known, limit = self._answered, self.plan.answer_tokens
-        for part in _parts([prompt for prompt in prompts if prompt not in known]):
-            answers = generate(self.target, [p.ids for p in part], limit, self._greedy())
-            known.update(zip(part, answers, strict=True))
+        for batch in _parts([prompt for prompt in prompts if prompt not in known]):
+            answers = generate(self.target, [p.ids for p in batch], limit, self._greedy())
+            known.update(zip(batch, answers, strict=True))
         return [known[prompt] for prompt in prompts]
 
     def _greedy(self) -> Sampler:

@@ -52,10 +52,10 @@ def _read(line: str, where: str, tokenizer: ChatTokenizer) -> TrainingPrompt:
     if not line.startswith("{"):
         return TrainingPrompt(_ids(tokenizer, [Message("user", line.strip())]), GIVEN)
     try:
-        said = json.loads(line)
-        messages = said["messages"] if "messages" in said else [{"role": "user", "content": said["prompt"]}]
+        entry = json.loads(line)
+        messages = entry["messages"] if "messages" in entry else [{"role": "user", "content": entry["prompt"]}]
         talk = [Message(each["role"], str(each["content"])) for each in messages]
-        domain = str(said.get("domain", GIVEN))
+        domain = str(entry.get("domain", GIVEN))
     except (ValueError, KeyError, TypeError) as error:
         what = f"{where} is no prompt: {type(error).__name__}: {error}."
         raise UsageFailure(what, 'A line is text, or JSON such as {"prompt": "Hi", "domain": "chat"}.') from None
@@ -90,7 +90,7 @@ def invent(
     count: int,
     size: int,
     folder: Path,
-    told: Callable[[int, int], None],
+    report: Callable[[int, int], None],
     enough: Callable[[], bool] = lambda: False,
 ) -> list[str]:
     """Invents ``count`` different questions and writes a file to ``folder`` for each batch of ``size``; batches that
@@ -104,7 +104,7 @@ def invent(
             write_text(path, json.dumps(inventor.batch(index, size), ensure_ascii=False, indent=0))
         known = len(seen)
         seen.update(dict.fromkeys(json.loads(path.read_text("utf-8"))))
-        told(min(len(seen), count), count)
+        report(min(len(seen), count), count)
         if len(seen) >= count or (new and enough()):
             return list(seen)[:count]
         if len(seen) == known:
@@ -116,9 +116,9 @@ def invent(
 
 def write_text(path: Path, text: str) -> None:
     """Writes a file whole or not at all."""
-    beside = path.with_suffix(".partial")
-    beside.write_text(text, "utf-8")
-    os.replace(beside, path)
+    temporary = path.with_suffix(".partial")
+    temporary.write_text(text, "utf-8")
+    os.replace(temporary, path)
 
 
 def asked(texts: Sequence[str], tokenizer: ChatTokenizer) -> list[TrainingPrompt]:

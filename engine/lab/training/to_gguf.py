@@ -68,7 +68,7 @@ def drafter_keys(config: Json, hidden_size: int) -> Json:
     dflash = config["dflash_config"]
     kinds = config.get("layer_types") or ["full_attention"] * config["num_hidden_layers"]
     sliding = [kind == "sliding_attention" for kind in kinds]
-    said: Json = {
+    fields: Json = {
         **common_keys(config),
         "attention.head_count_kv": config["num_key_value_heads"],
         "attention.key_length": config["head_dim"],
@@ -82,16 +82,16 @@ def drafter_keys(config: Json, hidden_size: int) -> Json:
         "target_hidden_size": hidden_size,
     }
     if any(sliding):
-        said["attention.sliding_window"] = config["sliding_window"]
-        said["attention.sliding_window_pattern"] = sliding
+        fields["attention.sliding_window"] = config["sliding_window"]
+        fields["attention.sliding_window_pattern"] = sliding
     if any(layer.causal for layer in DFlashConfig.from_json(config).layers):
         # llama.cpp has one switch for all layers. Behind a row of a block there are masks, which tell a layer that was
         # trained to see them little, and mislead one that wasn't: 5.4 tokens a round with the switch on, 2.8 off, 6.0
         # by the engine itself (the bundled pair, 36 held-out questions).
-        said["attention.causal"] = True
+        fields["attention.causal"] = True
     if "final_logit_softcapping" in dflash:
-        said["final_logit_softcapping"] = dflash["final_logit_softcapping"]
-    return said
+        fields["final_logit_softcapping"] = dflash["final_logit_softcapping"]
+    return fields
 
 
 def drafter_tensors(folder: Path) -> Tensors:

@@ -131,23 +131,25 @@ class Trainer:
         rows, labels = hidden[chosen], labels[chosen]
         size = max(LOGITS_AT_ONCE // len(self.target.head), 1)
         if len(rows) <= size:
-            return self._part(rows, labels) / len(rows)
+            return self._loss_of_rows(rows, labels) / len(rows)
         parts = [slice(begin, begin + size) for begin in range(0, len(rows), size)]
-        sums: list[Tensor] = [checkpoint(self._part, rows[part], labels[part], use_reentrant=False) for part in parts]
+        sums: list[Tensor] = [
+            checkpoint(self._loss_of_rows, rows[rows_of], labels[rows_of], use_reentrant=False) for rows_of in parts
+        ]
         return torch.stack(sums).sum() / len(rows)
 
-    def _part(self, rows: Tensor, labels: Tensor) -> Tensor:
+    def _loss_of_rows(self, rows: Tensor, labels: Tensor) -> Tensor:
         return cross_entropy(self.drafter.logits(self.target, rows), labels, reduction="sum")
 
     def run(
         self,
         source: Source | Sequence[Encoded],
-        told: Callable[[int, int, float], None],
+        report: Callable[[int, int, float], None],
         state: Path,
         probe: Probe,
         held_out: Sequence[Encoded] = (),
     ) -> list[DrafterProgress]:
-        """Trains to the end, from what ``state`` holds if it exists. ``told`` is called with (steps done, in all,
+        """Trains to the end, from what ``state`` holds if it exists. ``report`` is called with (steps done, in all,
         loss). ``source``: of a sequence each conversation comes once before any comes again. Ctrl+C saves, too."""
         schedule, device = self.schedule, self.target.device
         if state.exists():
@@ -176,7 +178,7 @@ class Trainer:
                     self.losses.clear()
                     since, timed = time.perf_counter(), step
                 if step % TOLD_EVERY == 0 or last:
-                    told(step, step if last else self._expected(step), loss.item())
+                    report(step, step if last else self._expected(step), loss.item())
                 if time.perf_counter() - saved > SAVE_SECONDS or last:
                     self._save(state)
                     saved = time.perf_counter()
@@ -259,9 +261,9 @@ class Trainer:
             "losses": list(self.losses),
             "history": [asdict(each) for each in self.history],
         }
-        beside = path.with_suffix(".partial")
-        torch.save(state, beside)
-        os.replace(beside, path)
+        temporary = path.with_suffix(".partial")
+        torch.save(state, temporary)
+        os.replace(temporary, path)
 
     def _resume(self, state: dict[str, Any]) -> None:
         self.drafter.load_state_dict(state["drafter"])

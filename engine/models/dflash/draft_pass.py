@@ -81,7 +81,7 @@ class DFlashDraftPass:
         self._waiting = Committed(features, rows.ingest_start, rows.ingest_rows)
         self._weights = DraftWeights.of(drafter, in_8_bits)
         parts = zip(_modules(drafter), cache.attention, self._weights.layers, strict=True)
-        self._layers = [_layer(*part) for part in parts]
+        self._layers = [_layer(*weights) for weights in parts]
         self._stores = ContextStores(cache.attention, [layer.head_norms for layer in self._layers])
         self._embedding_scale = target.embedding_scale if config.embedding_scale is None else config.embedding_scale
         capacities = [layer.capacity for layer in cache.attention]

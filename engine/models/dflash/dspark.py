@@ -53,8 +53,8 @@ def read_deepspec(config: Json) -> DFlashConfig:
     depth = fields.integer("num_hidden_layers", 1, MAX_SIZE)
     flat = {name: value for name, value in config.items() if name not in OF_PICTURES}
     for name in ("rope_parameters", "rope_scaling"):
-        if isinstance(said := config.get(name), Mapping):
-            own = {each: value for each, value in said.items() if each not in OF_PICTURES}
+        if isinstance(section := config.get(name), Mapping):
+            own = {each: value for each, value in section.items() if each not in OF_PICTURES}
             flat[name] = own if own.get("rope_type", own.get("type", "default")) != "mrope" else None
     flat["layer_types"] = config.get("layer_types") or [FULL] * depth
     flat["is_causal"] = False
@@ -76,12 +76,12 @@ def read_specforge(config: Json) -> DFlashConfig:
 def _read(flat: dict[str, Any]) -> DFlashConfig:
     """Reads a flat config whose block's first row drafts, unless it says otherwise."""
     fields = Fields(flat, "the drafter's config.json")
-    said = {name: fields.flag(name, True) for name in FIRST_DRAFTS if name in fields}
+    flags = {name: fields.flag(name, True) for name in FIRST_DRAFTS if name in fields}
     if "logits_start" in fields:
-        said["logits_start"] = fields.integer("logits_start", 0, 1) == 0
-    if len(set(said.values())) > 1:
-        refuse(f"that says twice which row drafts first, and not the same ({', '.join(said)})")
-    first_drafts = all(said.values())
+        flags["logits_start"] = fields.integer("logits_start", 0, 1) == 0
+    if len(set(flags.values())) > 1:
+        refuse(f"that says twice which row drafts first, and not the same ({', '.join(flags)})")
+    first_drafts = all(flags.values())
     if fields.number("output_multiplier", 0, 1e6, 1.0) != 1.0:
         refuse("that multiplies its logits (output_multiplier)")
     fields.integer("vocab_size", 1, MAX_VOCABULARY)  # its head has a row for each token

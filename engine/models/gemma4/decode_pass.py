@@ -79,26 +79,26 @@ class Gemma4DecodePass(RowsPass[Gemma4KernelLayer]):
 
     def _run_experts(self, layer: Gemma4KernelLayer, routed: Gemma4Experts, max_rows: int) -> None:
         """Runs the dense MLP and the experts beside it."""
-        buffers, found = self._buffers, self._buffers.assignment
-        self._route(layer, routed, routed.router.forced, found, max_rows)
+        buffers, assignment = self._buffers, self._buffers.assignment
+        self._route(layer, routed, routed.router.forced, assignment, max_rows)
         of_experts, act = self._for(routed.gate_up), buffers.pair_act
         up_tiles = of_experts.expert_gate_up_alone if max_rows == 1 else of_experts.expert_gate_up
         dense = self._dense_down(layer)
-        expert_gate_up_rows(buffers.expert_input, routed.gate_up, found, act, up_tiles, dense, max_rows)
-        expert_down_rows(act, routed.down, found, buffers.pairs, self._for(routed.down).expert_down, max_rows)
+        expert_gate_up_rows(buffers.expert_input, routed.gate_up, assignment, act, up_tiles, dense, max_rows)
+        expert_down_rows(act, routed.down, assignment, buffers.pairs, self._for(routed.down).expert_down, max_rows)
 
     def _route(
         self,
         layer: Gemma4KernelLayer,
         routed: Gemma4Experts,
         forced: Tensor | None,
-        found: Assignment,
+        assignment: Assignment,
         max_rows: int,
     ) -> None:
         """Runs the dense MLP's first product and, beside it, the choice of experts."""
         buffers, router = self._buffers, routed.router
         weight, scale = router.proj.weight, router.per_expert_scale
-        rows = RouterRows(buffers.router_input, weight, scale, forced, self.rows, found, self.tiles.router)
+        rows = RouterRows(buffers.router_input, weight, scale, forced, self.rows, assignment, self.tiles.router)
         up_tiles = self._for(layer.gate_up).gate_up
         gate_up_and_route(buffers.normed, layer.gate_up, buffers.act, up_tiles, rows, buffers.splits, max_rows)
 

@@ -42,8 +42,8 @@ class Gemma4PrefillPass(PromptPass[Gemma4KernelLayer]):
         scores = router_scores(routed, router.proj.weight)
         if router.forced is not None:
             scores = router.forced[skipped % len(router.forced) :]
-        found = route_many(scores, len(x), router.top_k, router.per_expert_scale)
-        rows = spread(x, layer.attention_join.pre_experts, router.eps, found.places)
-        act = gated_product(rows, layer.routed.gate_up, found.ends)
-        out = product(act, layer.routed.down, found.ends)
-        return ExpertOutputs(out, found.places, found.weights)
+        routed_rows = route_many(scores, len(x), router.top_k, router.per_expert_scale)
+        rows = spread(x, layer.attention_join.pre_experts, router.eps, routed_rows.places)
+        act = gated_product(rows, layer.routed.gate_up, routed_rows.ends)
+        out = product(act, layer.routed.down, routed_rows.ends)
+        return ExpertOutputs(out, routed_rows.places, routed_rows.weights)

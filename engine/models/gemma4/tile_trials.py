@@ -27,18 +27,18 @@ def target_trials(target: Gemma4, layers: Sequence[Gemma4KernelLayer], plain: Ta
     ``plain`` are the tiles of what a packed target holds in bf16."""
     moe, of = target.config.moe, _Gemma4Launches(target, layers, plain)
     bits, packed = bits_of(of.packed), of.packed != "bf16"
-    found: TileTrials[TargetTiles] = {}
+    trials: TileTrials[TargetTiles] = {}
     if moe is not None:
-        found |= of.expert_trials(of.expert_gate_up, of.expert_down)
-    found["head"] = TileTrial(of.head)
+        trials |= of.expert_trials(of.expert_gate_up, of.expert_down)
+    trials["head"] = TileTrial(of.head)
     # Beside a router the rows of both have one layout only with steps of one depth.
-    found["gate_up"] = TileTrial(of.gate_up, 2, bits, packed, depth=moe is None)
-    found["qkv"] = TileTrial(of.qkv, 1, bits, packed)
-    found["output"] = TileTrial(of.output, 1, bits, packed, splits=True)
+    trials["gate_up"] = TileTrial(of.gate_up, 2, bits, packed, depth=moe is None)
+    trials["qkv"] = TileTrial(of.qkv, 1, bits, packed)
+    trials["output"] = TileTrial(of.output, 1, bits, packed, splits=True)
     if moe is None:
-        found["down"] = TileTrial(of.down, 1, bits, packed, splits=True)
+        trials["down"] = TileTrial(of.down, 1, bits, packed, splits=True)
     now = target_tiles(moe, HOPPER, of.packed, target.config.sizes)
-    return {name: trial for name, trial in found.items() if trial.launches(now)}
+    return {name: trial for name, trial in trials.items() if trial.launches(now)}
 
 
 class _Gemma4Launches(ProductLaunches[Gemma4KernelLayer]):
@@ -59,24 +59,27 @@ class _Gemma4Launches(ProductLaunches[Gemma4KernelLayer]):
         if moe is None:
             return [partial(gate_up, self._normed, layer.gate_up, act, kind, tiles.gate_up) for layer in layers]
         rows = torch.full((1,), MAX_ROWS, dtype=torch.int32, device=self._device)
-        found = Assignment.allocate(moe.num_experts, moe.top_k, self._device, tiles.pairs)
+        assignment = Assignment.allocate(moe.num_experts, moe.top_k, self._device, tiles.pairs)
         scratch = SplitScratch.allocate(tiles.router, moe.num_experts, self._device)
         return [
             partial(gate_up_and_route, self._normed, layer.gate_up, act, tiles.gate_up, router, scratch)
             for layer in layers
             if layer.routed is not None
-            for router in [self._router(layer.routed, rows, found, tiles.router)]
+            for router in [self._router(layer.routed, rows, assignment, tiles.router)]
         ]
 
     def expert_gate_up(self, tiles: TargetTiles, rows: int) -> list[Launch]:
         moe = self._moe
         chosen = tiles.expert_gate_up_alone if rows == 1 else tiles.expert_gate_up
-        found, sums = self._drawn(rows, tiles), partial_sums(tiles.down, self._target.config.hidden_size, self._device)
+        assignment, sums = (
+            self._drawn(rows, tiles),
+            partial_sums(tiles.down, self._target.config.hidden_size, self._device),
+        )
         act, out = self._rows(self._target.config.intermediate_size), self._rows(moe.top_k, moe.intermediate_size)
         plain = with_splits_of(tiles, self._plain)
         return [
             partial(
-                expert_gate_up_rows, self._normed, routed.gate_up, found, out.flatten(0, 1), chosen,
+                expert_gate_up_rows, self._normed, routed.gate_up, assignment, out.flatten(0, 1), chosen,
                 DenseDown(act, layer.down, sums, tiles.down if self._is_packed(layer.down) else plain.down), rows,
             )
             for layer, routed in self._routed()
@@ -89,6 +92,6 @@ class _Gemma4Launches(ProductLaunches[Gemma4KernelLayer]):
     def _routed(self) -> list[tuple[Gemma4KernelLayer, Gemma4Experts]]:
         return [(layer, layer.routed) for layer in self._layers if layer.routed is not None]
 
-    def _router(self, routed: Gemma4Experts, rows: Tensor, found: Assignment, tiles: Tiles) -> RouterRows:
+    def _router(self, routed: Gemma4Experts, rows: Tensor, assignment: Assignment, tiles: Tiles) -> RouterRows:
         router = routed.router
-        return RouterRows(self._normed, router.proj.weight, router.per_expert_scale, None, rows, found, tiles)
+        return RouterRows(self._normed, router.proj.weight, router.per_expert_scale, None, rows, assignment, tiles)

@@ -21,7 +21,7 @@ from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.plain import PlainWeight
 from ...kv_cache.cache import Cache
 from ...speculation.trees import WIDE_ROWS
-from ..family import AFTER_NORM
+from ..family import AFTER_NORM, EMBEDDED
 from .decode_pass import Gemma4DecodePass
 from .kernel_layers import Gemma4Experts, Gemma4KernelLayer, kernel_layers
 from .modules import Gemma4
@@ -57,7 +57,7 @@ class TilePass(Gemma4DecodePass):
         own.qkv, own.mixed, own.output, own.act = of_first.qkv, of_first.mixed, of_first.output, of_first.act
         own.router_input, own.splits, own.pair_act = of_first.router_input, of_first.splits, of_first.pair_act
         self._scratch, self._nothing = first._scratch, first._nothing
-        self._found = rows.assignment.tile(self._number)
+        self._assignment = rows.assignment.tile(self._number)
 
     def embed(self) -> None:
         target, buffers = self._target, self._buffers
@@ -66,13 +66,15 @@ class TilePass(Gemma4DecodePass):
             target.config.rms_norm_eps, self.norm_style,
             tiles=self.tiles.rows,
         )  # fmt: skip
+        if (columns := self._feature_columns(EMBEDDED, 0)) is not None:
+            columns.copy_(buffers.x)
 
     def attend_and_choose(self, layer: Gemma4KernelLayer, routed: Gemma4Experts) -> None:
         """Runs all of a layer before its experts, the choice of experts included, and the dense MLP."""
         self._mix(layer, MAX_ROWS, None)
         forced = routed.router.forced
         forced = None if forced is None else forced[self._number * MAX_ROWS % len(forced) :]
-        self._route(layer, routed, forced, self._found, MAX_ROWS)
+        self._route(layer, routed, forced, self._assignment, MAX_ROWS)
         # The launch that computes this product in any other pass, here without an expert: its sums are the same.
         up_tiles, act = self._for(routed.gate_up).expert_gate_up, self._buffers.pair_act
         dense = self._dense_down(layer)
@@ -80,12 +82,12 @@ class TilePass(Gemma4DecodePass):
 
     def run_experts(self, routed: Gemma4Experts, together: WideRows, assignment: WideAssignment) -> None:
         """Runs the experts of a layer for all tiles at once."""
-        found = assignment.together
-        pairs, rows = found.weights.numel(), len(found.weights)
+        joint = assignment.together
+        pairs, rows = joint.weights.numel(), len(joint.weights)
         act = together.pair_act[:pairs]
         up_tiles, down_tiles = self._for(routed.gate_up).expert_gate_up, self._for(routed.down).expert_down
-        expert_gate_up_rows(together.expert_input, routed.gate_up, found, act, up_tiles, None, rows)
-        expert_down_rows(act, routed.down, found, together.pairs[:rows], down_tiles, rows)
+        expert_gate_up_rows(together.expert_input, routed.gate_up, joint, act, up_tiles, None, rows)
+        expert_down_rows(act, routed.down, joint, together.pairs[:rows], down_tiles, rows)
 
     def join(self, index: int, layer: Gemma4KernelLayer) -> None:
         self._join(layer, self._feature_columns(index, 0), MAX_ROWS)

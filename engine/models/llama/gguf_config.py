@@ -26,8 +26,8 @@ FIELDS = {
 def config_of(file: Gguf) -> dict[str, Any]:
     """The contents of ``config.json``. Raises ``WeightsFailure`` where the file changes rotary frequencies by numbers
     of its own."""
-    said = file.fields
-    if "rope_freqs.weight" in file.tensors or said.get("llama.rope.scaling.type", "none") != "none":
+    fields = file.fields
+    if "rope_freqs.weight" in file.tensors or fields.get("llama.rope.scaling.type", "none") != "none":
         raise WeightsFailure(
             "This GGUF file scales its rotary frequencies, and has no config.json that says how.",
             "Put the original model's config.json beside it.",
@@ -35,9 +35,9 @@ def config_of(file: Gguf) -> dict[str, Any]:
     return {
         "architectures": ["LlamaForCausalLM"],
         "model_type": "llama",
-        **{name: said[f"llama.{key}"] for name, key in FIELDS.items() if f"llama.{key}" in said},
+        **{name: fields[f"llama.{key}"] for name, key in FIELDS.items() if f"llama.{key}" in fields},
         "vocab_size": file.lengths.get("tokenizer.ggml.tokens"),
-        "bos_token_id": said.get("tokenizer.ggml.bos_token_id"),
-        "eos_token_id": [said[key] for key in ENDS if key in said],
+        "bos_token_id": fields.get("tokenizer.ggml.bos_token_id"),
+        "eos_token_id": [fields[key] for key in ENDS if key in fields],
         "tie_word_embeddings": "output.weight" not in file.tensors,
     }

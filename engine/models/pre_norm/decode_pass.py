@@ -78,17 +78,17 @@ class PreNormDecodePass(RowsPass[PreNormKernelLayer]):
         )  # fmt: skip
 
     def _run_experts(self, layer: PreNormKernelLayer, routed: PreNormExperts, max_rows: int) -> None:
-        buffers, found, router = self._buffers, self._buffers.assignment, routed.router
+        buffers, assignment, router = self._buffers, self._buffers.assignment, routed.router
         rows = RouterRows(
-            buffers.normed, router.weight, None, router.forced, self.rows, found, self.tiles.router, router.bias
+            buffers.normed, router.weight, None, router.forced, self.rows, assignment, self.tiles.router, router.bias
         )
         route_rows(rows, buffers.splits, max_rows)
         tiles = self._for(layer.gate_up)
         up_tiles = tiles.expert_gate_up_alone if max_rows == 1 else tiles.expert_gate_up
         activation = self._target.config.activation
         expert_gate_up_rows(
-            buffers.normed, layer.gate_up, found, buffers.act, up_tiles, None, max_rows, activation,
+            buffers.normed, layer.gate_up, assignment, buffers.act, up_tiles, None, max_rows, activation,
             routed.gate_up_bias,
         )  # fmt: skip
         down_tiles = self._for(layer.down).expert_down
-        expert_down_rows(buffers.act, layer.down, found, buffers.pairs, down_tiles, max_rows, routed.down_bias)
+        expert_down_rows(buffers.act, layer.down, assignment, buffers.pairs, down_tiles, max_rows, routed.down_bias)

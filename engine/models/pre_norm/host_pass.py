@@ -23,6 +23,7 @@ from ...kernels.weights.kinds import weight_of
 from ...kernels.weights.q4 import Q4Weight
 from ...kernels.weights.weight import Weight
 from ...kv_cache.cache import Cache
+from ..family import EMBEDDED
 from ..layers import GatedMLP, RMSNorm
 from ..target import TargetOutput
 from .modules import PreNormDecoderLayer, PreNormTarget
@@ -75,7 +76,7 @@ class HostPass:
         cosines, sines = self._table(cache.positions(start, start + n))
         mask = _mask(n, start, num_heads // num_kv) if 1 < n <= MAX_ROWS else None
         x = self._target.embed(ids)
-        tapped: dict[int, Tensor] = {}
+        tapped: dict[int, Tensor] = {EMBEDDED: x}
         for index, (layer, layer_cache) in enumerate(zip(self._layers, cache.attention, strict=True)):
             heads = layer.qkv.linear((x * layer.attention_scale).to(_ROUNDED)).div(self._size(x)).view(n, -1, head_dim)
             turned = torch.addcmul(heads * cosines, heads.roll(head_dim // 2, -1), sines)
@@ -103,7 +104,7 @@ class HostPass:
         """Cosines and sines for the queries, keys and values of rows at ``positions``, [n, heads + 2 * kv_heads,
         head_dim] each: those of queries times the scale of scores; values aren't turned."""
         kind = self._kind
-        cos, sin = (part.to(_WIDE) for part in rope_table(positions, self._target.frequencies))
+        cos, sin = (table.to(_WIDE) for table in rope_table(positions, self._target.frequencies))
         scales = torch.ones(kind.num_heads + kind.num_kv_heads, 1, dtype=_WIDE)
         scales[: kind.num_heads] = kind.scale
         values = torch.ones(len(positions), kind.num_kv_heads, kind.head_dim, dtype=_WIDE)

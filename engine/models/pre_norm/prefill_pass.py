@@ -45,8 +45,8 @@ class PreNormPrefillPass(PromptPass[PreNormKernelLayer]):
         scores = router_scores(normed, router.weight, router.bias)
         if router.forced is not None:
             scores = router.forced[skipped % len(router.forced) :]
-        found = route_many(scores, len(normed), router.top_k, None)
-        rows = spread(normed, None, 0.0, found.places)
-        act = gated_product(rows, layer.gate_up, found.ends, self._target.config.activation, routed.gate_up_bias)
-        out = product(act, layer.down, found.ends, routed.down_bias)
-        return ExpertOutputs(out, found.places, found.weights)
+        routed_rows = route_many(scores, len(normed), router.top_k, None)
+        rows = spread(normed, None, 0.0, routed_rows.places)
+        act = gated_product(rows, layer.gate_up, routed_rows.ends, self._target.config.activation, routed.gate_up_bias)
+        out = product(act, layer.down, routed_rows.ends, routed.down_bias)
+        return ExpertOutputs(out, routed_rows.places, routed_rows.weights)

@@ -22,17 +22,17 @@ def target_trials(
     of = _PreNormLaunches(target, layers)
     bits, packed = bits_of(of.packed), of.packed != "bf16"
     of_attention = (16, False) if "qkv" in plain_choices(of.packed) else (bits, packed)
-    found: TileTrials[TargetTiles] = {
+    trials: TileTrials[TargetTiles] = {
         "head": TileTrial(of.head),
         "qkv": TileTrial(of.qkv, 1, *of_attention),
         "output": TileTrial(of.output, 1, *of_attention, splits=True),
     }
     if target.config.moe is None:
-        found["gate_up"] = TileTrial(of.gate_up, 2, bits, packed)
-        found["down"] = TileTrial(of.down, 1, bits, packed, splits=True)
+        trials["gate_up"] = TileTrial(of.gate_up, 2, bits, packed)
+        trials["down"] = TileTrial(of.down, 1, bits, packed, splits=True)
     else:
-        found |= of.expert_trials(of.expert_gate_up, of.expert_down)
-    return {name: trial for name, trial in found.items() if trial.launches(now)}
+        trials |= of.expert_trials(of.expert_gate_up, of.expert_down)
+    return {name: trial for name, trial in trials.items() if trial.launches(now)}
 
 
 class _PreNormLaunches(ProductLaunches[PreNormKernelLayer]):
@@ -51,7 +51,7 @@ class _PreNormLaunches(ProductLaunches[PreNormKernelLayer]):
         return self._products([(layer.down, None) for layer in self._layers], tiles.down, split=True)
 
     def expert_gate_up(self, tiles: TargetTiles, rows: int) -> list[Launch]:
-        moe, found = self._moe, self._drawn(rows, tiles)
+        moe, assignment = self._moe, self._drawn(rows, tiles)
         chosen = tiles.expert_gate_up_alone if rows == 1 else tiles.expert_gate_up
         out = self._rows(moe.top_k, moe.intermediate_size).flatten(0, 1)
         kind = self._target.config.activation
@@ -60,7 +60,7 @@ class _PreNormLaunches(ProductLaunches[PreNormKernelLayer]):
                 expert_gate_up_rows,
                 self._normed,
                 layer.gate_up,
-                found,
+                assignment,
                 out,
                 chosen,
                 None,

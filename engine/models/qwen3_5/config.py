@@ -107,7 +107,7 @@ def _kinds(fields: Fields) -> tuple[str, ...]:
 
 def _delta(fields: Fields) -> DeltaConfig:
     keys = fields.integer("linear_num_key_heads", 1, MAX_HEADS)
-    dims = [fields.integer(f"linear_{part}_head_dim", 1, MAX_HEADS) for part in ("key", "value")]
+    dims = [fields.integer(f"linear_{name}_head_dim", 1, MAX_HEADS) for name in ("key", "value")]
     if any(each not in DIM_SIZES for each in dims):
         raise WeightsFailure(
             f"This checkpoint's recurrent heads have {dims[0]} and {dims[1]} channels; the engine takes powers of two"
@@ -129,17 +129,17 @@ def _attention(fields: Fields) -> AttentionConfig:
 def _rope(fields: Fields, head_dim: int) -> RopeConfig:
     """The rotary embedding of text. Configs tell of three axes of positions, for pictures; in text all three are the
     same."""
-    said = rope_fields(fields)
-    kind = said.text("rope_type" if "rope_type" in said else "type", ("default", "mrope", "yarn", "linear"), "default")
+    rope = rope_fields(fields)
+    kind = rope.text("rope_type" if "rope_type" in rope else "type", ("default", "mrope", "yarn", "linear"), "default")
     if kind in ("yarn", "linear"):
         raise WeightsFailure(
             f"This checkpoint stretches its positions (rope_type {kind!r}), which the engine lacks for its family.",
             "Take rope_parameters as they were published: the model takes 262144 tokens without.",
         )
-    fraction = said.number("partial_rotary_factor", 0, 1, TURNED)
+    fraction = rope.number("partial_rotary_factor", 0, 1, TURNED)
     if int(head_dim * fraction) % 2 or int(head_dim * fraction) < 2:
         raise WeightsFailure(
             f"This checkpoint turns {fraction:g} of {head_dim} channels (partial_rotary_factor): no whole pairs.",
             "Take config.json as it was published.",
         )
-    return RopeConfig(said.number("rope_theta", 1, MAX_THETA), head_dim, fraction, partial=True)
+    return RopeConfig(rope.number("rope_theta", 1, MAX_THETA), head_dim, fraction, partial=True)

@@ -86,9 +86,9 @@ class GatedLayers(LayerLaunches[Qwen35KernelLayer]):
 
     def _run_experts(self, layer: Qwen35KernelLayer, routed: Routed, max_rows: int) -> None:
         """Runs the experts and, beside their choice and their first product, the one that all rows share."""
-        buffers, router, found = self._buffers, routed.router, self._buffers.assignment
+        buffers, router, assignment = self._buffers, routed.router, self._buffers.assignment
         rows = RouterRows(
-            buffers.normed, router.weight, None, router.forced, self.rows, found, self.tiles.router, router.bias
+            buffers.normed, router.weight, None, router.forced, self.rows, assignment, self.tiles.router, router.bias
         )
         first_tiles = self._for(routed.gate_up).gate_up
         gate_up_and_route(
@@ -98,5 +98,5 @@ class GatedLayers(LayerLaunches[Qwen35KernelLayer]):
         up_tiles = tiles.expert_gate_up_alone if max_rows == 1 else tiles.expert_gate_up
         shared = DenseDown(buffers.act, routed.down, buffers.down, self._for(routed.down).down)
         act = buffers.expert_act
-        expert_gate_up_rows(buffers.normed, layer.gate_up, found, act, up_tiles, shared, max_rows, "silu")
-        expert_down_rows(act, layer.down, found, buffers.pairs, self._for(layer.down).expert_down, max_rows)
+        expert_gate_up_rows(buffers.normed, layer.gate_up, assignment, act, up_tiles, shared, max_rows, "silu")
+        expert_down_rows(act, layer.down, assignment, buffers.pairs, self._for(layer.down).expert_down, max_rows)

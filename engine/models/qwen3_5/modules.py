@@ -273,7 +273,7 @@ def part_by_part(groups: int, sizes: Sequence[int]) -> Tensor:
     """Reorders rows that lie group by group, each group with parts of ``sizes``: all first parts come first, then all
     second ones. Returns the rows' old places: ``part_by_part(2, [1, 2])`` is [0, 3, 1, 2, 4, 5]."""
     rows = torch.arange(groups * sum(sizes)).view(groups, -1)
-    return torch.cat([part.flatten() for part in rows.split_with_sizes(list(sizes), dim=1)])
+    return torch.cat([section.flatten() for section in rows.split_with_sizes(list(sizes), dim=1)])
 
 
 def turning_first(layer: AttentionConfig) -> Tensor:

@@ -95,14 +95,14 @@ class Qwen35PrefillPass:
         out, scratch = normed.new_empty(n, config.values), _Scratch(mixer, min(n, ROWS_AT_ONCE), normed.device)
         for first in range(0, n, ROWS_AT_ONCE):
             count = min(ROWS_AT_ONCE, n - first)
-            part = Projected(projected[first:][:count], rates[:, first:][:, :count])
+            chunk = Projected(projected[first:][:count], rates[:, first:][:, :count])
             rows = state.rows if keeps else scratch.rows
-            prepare_rows(part, state.now.window, mixer.weights, config, scratch.q, rows, None, None, None, count)
+            prepare_rows(chunk, state.now.window, mixer.weights, config, scratch.q, rows, None, None, None, count)
             scratch.count.fill_(count)
             scan_rows(state.now.recurrent, scratch.q, rows, scratch.read, scratch.count, config, writes=not keeps)
-            norm_and_gate(scratch.read, mixer.norm, self._target.config.rms_norm_eps, part, out[first:], config, count)
+            norm_and_gate(scratch.read, mixer.norm, self._target.config.rms_norm_eps, chunk, out[first:], config, count)
             if not keeps:
-                state.now.slide(part.rows[:, : config.channels])
+                state.now.slide(chunk.rows[:, : config.channels])
         if not keeps:
             state.wrote(n)
         return out
@@ -126,10 +126,10 @@ class _Scratch:
 def _run_experts(layer: Qwen35KernelLayer, routed: Routed, normed: Tensor) -> ExpertOutputs:
     router = routed.router
     scores = router_scores(normed, router.weight, router.bias) if router.forced is None else router.forced
-    found = route_many(scores, len(normed), router.top_k, None)
-    rows = spread(normed, None, 0.0, found.places)
-    act = gated_product(rows, layer.gate_up, found.ends, "silu", None)
-    return ExpertOutputs(product(act, layer.down, found.ends), found.places, found.weights)
+    routed_rows = route_many(scores, len(normed), router.top_k, None)
+    rows = spread(normed, None, 0.0, routed_rows.places)
+    act = gated_product(rows, layer.gate_up, routed_rows.ends, "silu", None)
+    return ExpertOutputs(product(act, layer.down, routed_rows.ends), routed_rows.places, routed_rows.weights)
 
 
 def _attend(mixer: AttendingMixer, normed: Tensor, start: int) -> Tensor:

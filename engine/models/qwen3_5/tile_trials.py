@@ -20,14 +20,14 @@ def target_trials(
     """The products in this target's format, by field of its tiles; ``now`` are tiles that it could have."""
     of = _Qwen35Launches(target, layers)
     bits, packed = bits_of(of.packed), of.packed != "bf16"
-    found: TileTrials[TargetTiles] = {
+    trials: TileTrials[TargetTiles] = {
         "head": TileTrial(of.head),
         "qkv": TileTrial(of.qkv, 1, bits, packed),
         "output": TileTrial(of.output, 1, bits, packed, splits=True),
         "gate_up": TileTrial(of.gate_up, 2, bits, packed),
         "down": TileTrial(of.down, 1, bits, packed, splits=True),
     }
-    return {name: trial for name, trial in found.items() if trial.launches(now)}
+    return {name: trial for name, trial in trials.items() if trial.launches(now)}
 
 
 class _Qwen35Launches(ProductLaunches[Qwen35KernelLayer]):

@@ -7,17 +7,15 @@ import pytest
 from hypothesis import given
 
 from dflash_tui.core.figures.statistics import AcceptanceStatistics
+from dflash_tui.core.rounds.history import history_of
 from engine.events import Step
-from engine.statistics import TurnMeter
+from engine.rounds.statistics import TurnMeter
 from support.events_for_tests import make_step
 from tests.core.rounds_for_tests import rounds
 
 
 def count(steps: list[Step]) -> AcceptanceStatistics:
-    statistics = AcceptanceStatistics()
-    for step in steps:
-        statistics = statistics.after(step)
-    return statistics
+    return history_of(steps).acceptance(-1)
 
 
 @given(rounds())

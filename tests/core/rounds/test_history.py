@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.core.figures.statistics import AcceptanceStatistics, num_verified
 from dflash_tui.core.records.blocks import ROUNDS
 from dflash_tui.core.rounds.history import StepHistory
 from engine.events import Step
@@ -50,12 +49,11 @@ def test_tokens_find_their_step(steps: list[Step]) -> None:
 @given(rounds())
 @settings(max_examples=examples(30))
 def test_numbers_at_any_step_are_those_of_counting_up_to_it(steps: list[Step]) -> None:
-    history, counted = kept(steps), AcceptanceStatistics()
-    for index, step in enumerate(steps):
-        counted = counted.after(step)
-        assert history.acceptance(index) == counted
+    history = kept(steps)
+    for index in range(len(steps)):
+        assert history.acceptance(index) == kept(steps[: index + 1]).acceptance(-1)
         assert history.rate(index) == pytest.approx(rate_of(steps[: index + 1]))
-        assert history.verified_sum[index] == sum(map(num_verified, steps[: index + 1]))
+        assert history.verified_sum[index] == sum(step.num_verified for step in steps[: index + 1])
         assert history.total_us_sum[index] == round(1000 * sum(step.total_ms for step in steps[: index + 1]))
 
 
@@ -99,7 +97,7 @@ def figures(history: StepHistory) -> list[object]:
         history.verify_us_sum, history.total_us_sum, history.context_length,
     )  # fmt: skip
     told = [(history[i], history.acceptance(i), history.cost(i), history.rate(i)) for i in range(len(history))]
-    return [*(list(column) for column in columns), told, list(history), history.latest, history.latest_drafted()]
+    return [*(list(column) for column in columns), told, list(history), history.latest, history.latest_drafted]
 
 
 def test_iterating_sees_what_is_appended_meanwhile() -> None:
@@ -114,10 +112,7 @@ def test_iterating_sees_what_is_appended_meanwhile() -> None:
 @settings(max_examples=examples(30))
 def test_a_server_may_draft_more_than_this_engine_and_nothing_is_lost(sizes: list[tuple[int, int]]) -> None:
     steps = [make_step(min(pair), max(pair), index=index) for index, pair in enumerate(sizes)]
-    history, counted = kept(steps), AcceptanceStatistics()
-    for index, step in enumerate(steps):
-        counted = counted.after(step)
-        assert history.acceptance(index) == counted
+    counted = kept(steps).acceptance(-1)
     drafted = [step for step in steps if step.draft]
     assert counted.num_accepted_draft_tokens == sum(step.num_accepted for step in drafted)
     assert (counted.num_draft_tokens, counted.num_spec_steps) == (

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.app.widgets.rounds.step_table import Scene, scene_lines
-from dflash_tui.core.figures.statistics import num_verified
 from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.inspection import Inspection, inspect, inspect_step
 from engine.events import DraftToken, EmittedToken, Match, Step, WidthChoice
@@ -113,9 +112,11 @@ def test_drafts_behind_the_verified_ones_were_never_looked_at() -> None:
     chosen = inspect_step(replace(step, verify_width=4, choice=WidthChoice(0.12, 0.4, 700.0)), 0, 0, SEED)
     assert chosen.width[0] == f"checked 3 of {len(step.draft)}: the 4th is kept in 12% of such rounds and costs 0.40 ms"
     free = inspect_step(replace(step, choice=WidthChoice(0.0004, 0.0, 700.0)), 0, 0, SEED)
-    assert free.width[0].endswith("is kept in under 0.1% of such rounds and costs nothing")
+    assert free.width[0].endswith("is kept in under 0.1% of such rounds and costs no time")
+    tried = inspect_step(replace(step, verify_width=4, choice=WidthChoice(0.436, 0.0, 700.0)), 0, 0, SEED)
+    assert "whether guesses are worth" in tried.width[0] and "43" not in tried.why(3)
     whole = inspect_step(replace(step, choice=WidthChoice(1.0, 0.0, 0.0)), 0, 0, SEED)
-    assert whole.width[0] == f"checked all {num_verified(step)}, to learn how often each place is right"
+    assert whole.width[0] == f"checked all {step.num_verified}, to learn how often each place is right"
     assert inspect_step(step, 0, 0, SEED).width == ()
     resting = replace(make_step(0, 0, index=4), choice=WidthChoice(0.0, 1.42, 350.0))
     assert (
@@ -201,4 +202,4 @@ def test_the_summary_counts_what_was_verified(steps: list[Step]) -> None:
     for step, seen in zip(steps, inspections(steps), strict=True):
         if step.draft:
             assert f"kept {step.num_accepted}" in seen.summary and f"{len(step.draft)} guesse" in seen.summary
-            assert num_verified(step) == len(step.draft)
+            assert step.num_verified == len(step.draft)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.core.figures.statistics import is_corrected
 from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.travel import Place, Traveller
 from engine.events import Step
@@ -53,7 +52,7 @@ def test_every_round_is_reached_one_by_one_both_ways(conversation: list[list[Ste
 def test_rejections_are_reached_in_order(conversation: list[list[Step]], data: st.DataObject) -> None:
     travel, places, steps = travels(conversation)
     start = data.draw(st.integers(0, len(places) - 1))
-    behind = [place for place, step in zip(places, steps, strict=True) if is_corrected(step)]
+    behind = [place for place, step in zip(places, steps, strict=True) if step.is_corrected]
     ahead = [place for place in behind if places.index(place) > start]
     before = [place for place in behind if places.index(place) < start]
     assert travel.next_rejection(places[start], 1) == (ahead[0] if ahead else None)

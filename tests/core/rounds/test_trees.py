@@ -14,16 +14,15 @@ from dflash_tui.app.widgets.rounds.step_table import Scene, scene_lines
 from dflash_tui.core.export.document import ExportedPage, collect
 from dflash_tui.core.export.html import to_html
 from dflash_tui.core.export.json_export import to_json
-from dflash_tui.core.figures.statistics import AcceptanceStatistics, is_corrected, num_verified
 from dflash_tui.core.rounds.cells import round_cells
-from dflash_tui.core.rounds.history import StepHistory
+from dflash_tui.core.rounds.history import StepHistory, history_of
 from dflash_tui.core.rounds.inspection import Inspection, inspect_step
 from dflash_tui.core.rounds.lenses import LensReading, bin_of
 from dflash_tui.core.rounds.playback import Phase, Quiz
 from dflash_tui.core.rounds.slow_motion import SlowMotion
 from dflash_tui.core.rounds.trees import accepted_drafts, further_choices, num_positions
 from engine.events import EmittedToken, Step, TurnFinished, TurnStarted, WidthChoice, event_from_dict
-from engine.statistics import TurnMeter
+from engine.rounds.statistics import TurnMeter
 from support.events_for_tests import CHANCES, CHOICES, make_step, make_tree_step
 from tests.pace import examples
 
@@ -60,7 +59,7 @@ def test_what_was_accepted_is_what_was_emitted(step: Step) -> None:
     kept = accepted_drafts(step)
     assert [token.id for token in kept] == [token.id for token in step.emitted[: step.num_accepted]]
     assert [cell.text for cell in round_cells(step) if cell.fate == "accepted"] == [token.text for token in kept]
-    assert step.num_accepted <= num_positions(step) <= len(step.tree) == num_verified(step)
+    assert step.num_accepted <= num_positions(step) <= len(step.tree) == step.num_verified
 
 
 @given(trees)
@@ -72,9 +71,9 @@ def test_every_further_choice_stands_once_with_its_fate(step: Step) -> None:
         fates = [each.fate for each in here]
         kept = depth <= step.num_accepted and step.emitted[depth - 1].id
         assert [each.token.id for each in here if each.fate == "accepted"] == [kept] * (kept in _ids(depth)[1:])
-        if depth > step.num_accepted + is_corrected(step):
+        if depth > step.num_accepted + step.is_corrected:
             assert set(fates) <= {"discarded"}
-    if is_corrected(step) and len(further) > step.num_accepted:
+    if step.is_corrected and len(further) > step.num_accepted:
         assert {each.fate for each in further[step.num_accepted]} <= {"rejected", "discarded"}
 
 
@@ -125,7 +124,7 @@ def test_a_round_with_a_tree_is_summed_up() -> None:
 
 
 def test_the_edge_of_a_tree_says_why_it_is_no_larger() -> None:
-    choice = WidthChoice(0.04, 0.02, 700.0)
+    choice = WidthChoice(0.04, 0.02, 2500.0)
     small = replace(make_tree_step((0,), rows=12), choice=choice)
     assert seen(small).width[0] == "checked the 11 likeliest: the 12th is kept in 4% of such rounds and costs 0.02 ms"
     assert seen(replace(SECOND, choice=choice)).width[0].startswith("checked the 15 likeliest: the 15th is kept in 4%")
@@ -167,9 +166,8 @@ def test_confidence_is_that_of_the_choice_which_was_kept(step: Step) -> None:
 
 @given(st.lists(trees, min_size=1, max_size=8))
 def test_counts_are_of_verified_tokens_and_of_kept_positions(steps: list[Step]) -> None:
-    counted, meter = AcceptanceStatistics(), TurnMeter()
+    counted, meter = history_of(steps).acceptance(-1), TurnMeter()
     for step in steps:
-        counted = counted.after(step)
         meter.add(step)
     told = meter.statistics()
     assert counted.num_draft_tokens == told.num_draft_tokens == sum(len(step.tree) for step in steps)

@@ -48,7 +48,7 @@ def _whole_trees(table: CostTable, blocks: Sequence[RecordedChoices], ahead: int
     while position < len(blocks):
         tree = best_first(blocks[position].chances)
         milliseconds += table.at(ahead + position).round(len(tree))
-        position += 1 + len(accepted_path(tree, blocks[position].said))
+        position += 1 + len(accepted_path(tree, blocks[position].taken_choices))
     return milliseconds
 
 

@@ -78,7 +78,6 @@ class StepView(Vertical, can_focus=True):
         yield Scrubber(id="scrubber")
 
     def show(self, scene: Scene | None, step: int, count: int, *, live: bool) -> None:
-        """Show a round, and in the scrubber that it is round ``step`` of ``count``."""
         self._shown = (step, count, live)
         self.query_one(HallRound if self.has_class("-hall") else StepTable).show(scene)
         self._show_scrubber()

@@ -59,17 +59,17 @@ def add_splits(
     splits: tl.constexpr = splits_ahead(ROWS * HEAD_DIM)
     lane = tl.arange(0, HEAD_DIM)
     for first in range(0, num_packed, ROWS):
-        place = first + tl.arange(0, ROWS)
-        valid = place < num_packed
-        highest, total = _begin(sinks, tl.program_id(0) * GROUP + (first_packed + place) % GROUP, ROWS)
+        position = first + tl.arange(0, ROWS)
+        valid = position < num_packed
+        highest, total = _begin(sinks, tl.program_id(0) * GROUP + (first_packed + position) % GROUP, ROWS)
         mixed = tl.zeros((ROWS, HEAD_DIM), tl.float32)
         for first_split in range(0, count, splits):
             for ahead in tl.static_range(splits):  # unrolled, so that their loads are under way together
                 there = valid & (first_split + ahead < count)
-                part = first_part + (first_split + ahead) * GROUP_ROWS + place
-                of_split = tl.load(parts.highest + part, mask=there, other=float("-inf"))
-                totals = tl.load(parts.total + part, mask=there, other=0.0)
-                values = tl.load(parts.mixed + part[:, None] * HEAD_DIM + lane[None, :], mask=there[:, None], other=0.0)
+                at = first_part + (first_split + ahead) * GROUP_ROWS + position
+                of_split = tl.load(parts.highest + at, mask=there, other=float("-inf"))
+                totals = tl.load(parts.total + at, mask=there, other=0.0)
+                values = tl.load(parts.mixed + at[:, None] * HEAD_DIM + lane[None, :], mask=there[:, None], other=0.0)
                 now_highest = tl.maximum(highest, of_split)
                 # Before a row's first visible key the highest score is -inf, and a difference of two is no number.
                 shift = tl.where(now_highest == float("-inf"), 0.0, now_highest)
@@ -79,7 +79,7 @@ def add_splits(
                 mixed = tl.fma(mixed, fading[:, None], values * factor[:, None])
                 highest = now_highest
         mixed = mixed / tl.where(valid, total, 1.0)[:, None]
-        packed = first_packed + place
+        packed = first_packed + position
         head = packed // GROUP * GROUP * tl.num_programs(0) + tl.program_id(0) * GROUP + packed % GROUP
         tl.store(out + head[:, None] * HEAD_DIM + lane[None, :], mixed.to(out.dtype.element_ty), mask=valid[:, None])
 
@@ -101,12 +101,12 @@ def add_splits_of_one_row(
     distances. The row sees some keys of each of its splits, so a highest score is -inf only where no key counts."""
     lane = tl.arange(0, HEAD_DIM)
     for first in tl.static_range(0, GROUP, ROWS):
-        place = first + tl.arange(0, ROWS)
-        valid = place < GROUP
-        highest_at = parts.highest + (first_part + place)
-        total_at = parts.total + (first_part + place)
-        mixed_at = parts.mixed + ((first_part + place)[:, None] * HEAD_DIM + lane[None, :])
-        highest, total = _begin(sinks, tl.program_id(0) * GROUP + tl.minimum(place, GROUP - 1), ROWS)
+        position = first + tl.arange(0, ROWS)
+        valid = position < GROUP
+        highest_at = parts.highest + (first_part + position)
+        total_at = parts.total + (first_part + position)
+        mixed_at = parts.mixed + ((first_part + position)[:, None] * HEAD_DIM + lane[None, :])
+        highest, total = _begin(sinks, tl.program_id(0) * GROUP + tl.minimum(position, GROUP - 1), ROWS)
         mixed = tl.zeros((ROWS, HEAD_DIM), tl.float32)
         for split in tl.static_range(MOST):
             there = valid & (split < count)
@@ -120,5 +120,5 @@ def add_splits_of_one_row(
             mixed = tl.fma(mixed, fading[:, None], values * factor[:, None])
             highest = now_highest
         mixed = mixed / tl.where(valid, total, 1.0)[:, None]
-        head = tl.program_id(0) * GROUP + place
+        head = tl.program_id(0) * GROUP + position
         tl.store(out + head[:, None] * HEAD_DIM + lane[None, :], mixed.to(out.dtype.element_ty), mask=valid[:, None])

@@ -148,10 +148,10 @@ def _attend_one_split(
         packed += zero
         row = packed // GROUP
         mine = (row < num_rows) & (((whose >> tl.minimum(row, LAST_ROW)) & 1) != 0)
-    part = first_part + packed
-    tl.store(highest_out + part, highest, mask=mine)  # the programs for the other parts of the values store the same
-    tl.store(total_out + part, total, mask=mine)
-    tl.store(mixed_out + part[:, None] * HEAD_DIM + value[None, :], mixed, mask=mine[:, None])
+    at = first_part + packed
+    tl.store(highest_out + at, highest, mask=mine)  # the programs for the other parts of the values store the same
+    tl.store(total_out + at, total, mask=mine)
+    tl.store(mixed_out + at[:, None] * HEAD_DIM + value[None, :], mixed, mask=mine[:, None])
 
 
 @jit
@@ -280,10 +280,10 @@ def _add_few(
     loaded = ()
     for split in tl.static_range(MOST):
         there = split < count
-        part = first_part + split * GROUP_ROWS
-        of_split = tl.load(parts.highest + part, mask=there, other=float("-inf"))
-        totals = tl.load(parts.total + part, mask=there, other=0.0)
-        values = tl.load(parts.mixed + part * HEAD_DIM + lane, mask=there, other=0.0)
+        at = first_part + split * GROUP_ROWS
+        of_split = tl.load(parts.highest + at, mask=there, other=float("-inf"))
+        totals = tl.load(parts.total + at, mask=there, other=0.0)
+        values = tl.load(parts.mixed + at * HEAD_DIM + lane, mask=there, other=0.0)
         loaded += ((of_split, totals, values),)  # type: ignore[assignment]
     let_next_start()
     for split in tl.static_range(MOST):
@@ -305,10 +305,10 @@ def _add_all(
     """``_add_few`` for up to MOST_SPLITS: all are loaded at once and added in one order."""
     split = tl.arange(0, MOST_SPLITS)
     covered = split < count
-    part = first_part + split * GROUP_ROWS
-    highest = tl.load(parts.highest + part, mask=covered, other=float("-inf"))
-    totals = tl.load(parts.total + part, mask=covered, other=0.0)
-    values = tl.load(parts.mixed + part[:, None] * HEAD_DIM + lane[None, :], mask=covered[:, None], other=0.0)
+    at = first_part + split * GROUP_ROWS
+    highest = tl.load(parts.highest + at, mask=covered, other=float("-inf"))
+    totals = tl.load(parts.total + at, mask=covered, other=0.0)
+    values = tl.load(parts.mixed + at[:, None] * HEAD_DIM + lane[None, :], mask=covered[:, None], other=0.0)
     let_next_start()
     peak = tl.max(highest, 0)
     if sinks is not None:

@@ -91,11 +91,11 @@ def _attend_full_one_row(
                 loaded = _load_keys(k, v, kv_row, key, key < behind, channel, None, HEAD_DIM, VALUES)
                 sums = _add_loaded(sums, queries, loaded, scale, (key < behind)[None, :] & mine[:, None])
             highest, total, mixed = sums
-            part = first_part + split * GROUP_ROWS + packed
-            tl.store(highest_out + part, highest, mask=mine)  # each part of the values stores the same
-            tl.store(total_out + part, total, mask=mine)
+            at = first_part + split * GROUP_ROWS + packed
+            tl.store(highest_out + at, highest, mask=mine)  # each part of the values stores the same
+            tl.store(total_out + at, total, mask=mine)
             value = channel + tl.arange(0, VALUES)
-            tl.store(mixed_out + part[:, None] * HEAD_DIM + value[None, :], mixed, mask=mine[:, None])
+            tl.store(mixed_out + at[:, None] * HEAD_DIM + value[None, :], mixed, mask=mine[:, None])
             split += tl.num_programs(1)
             if split * size < end:
                 key = split * size + tl.arange(0, KEYS)

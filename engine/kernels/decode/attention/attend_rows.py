@@ -62,7 +62,7 @@ class AttendScratch:
 
     @property
     def nbytes(self) -> int:
-        return sum(part.nbytes for part in (self.highest, self.total, self.mixed, self.arrivals))
+        return sum(buffer.nbytes for buffer in (self.highest, self.total, self.mixed, self.arrivals))
 
 
 class _Attending(NamedTuple):

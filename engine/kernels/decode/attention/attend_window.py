@@ -77,10 +77,10 @@ def attend_split(
     weights = tl.exp2(scores - shift[None, :])
     mixed = dot(weights.to(values.dtype).T, values, tl.zeros((TILE, HEAD_DIM), tl.float32))
     first_part = kv_head * splits * GROUP_ROWS + first_packed
-    part = first_part + slot * GROUP_ROWS + tl.arange(0, TILE)
-    tl.store(parts.highest + part, highest, mask=valid)
-    tl.store(parts.total + part, tl.sum(weights, 0), mask=valid)
-    tl.store(parts.mixed + part[:, None] * HEAD_DIM + lane[None, :], mixed, mask=valid[:, None])
+    at = first_part + slot * GROUP_ROWS + tl.arange(0, TILE)
+    tl.store(parts.highest + at, highest, mask=valid)
+    tl.store(parts.total + at, tl.sum(weights, 0), mask=valid)
+    tl.store(parts.mixed + at[:, None] * HEAD_DIM + lane[None, :], mixed, mask=valid[:, None])
     arrival = arrivals + kv_head * tl.num_programs(2) + tl.program_id(2)
     count = (end - 1) // SPLIT - first_split + 1
     let_next_start()
@@ -160,25 +160,25 @@ def _attend_window(
     if start < key_end:
         if start + SPLIT > cursor_value:
             # New keys are there. Another program may store the same rows, with the same bits.
-            place = (kv_head * capacity + (cursor_value + new_row) % capacity) * HEAD_DIM
+            at = (kv_head * capacity + (cursor_value + new_row) % capacity) * HEAD_DIM
             live = new_row < num_rows
             x, y = _normed(new_keys_1, new_keys_2, k_weight, eps, HEAD_DIM, ROUNDED_FIRST)
             x, y = turn_pairs(x, y, new_cos, new_sin)
-            store_halves(k + place, x, y, live, HEAD_DIM)
+            store_halves(k + at, x, y, live, HEAD_DIM)
             if NORM_VALUES:
                 x = new_values_1.to(tl.float32)
                 y = new_values_2.to(tl.float32)
                 inverse = inverse_rms(x, y, eps, HEAD_DIM)
-                store_halves(v + place, x * inverse, y * inverse, live, HEAD_DIM)
+                store_halves(v + at, x * inverse, y * inverse, live, HEAD_DIM)
             else:
-                store_halves(v + place, new_values_1, new_values_2, live, HEAD_DIM)
+                store_halves(v + at, new_values_1, new_values_2, live, HEAD_DIM)
             tl.debug_barrier()  # other threads load what one thread stored
         key = start + tl.arange(0, SPLIT)
         exists = (key < key_end) & (key > cursor_value - WINDOW)
         stored = start % capacity + tl.arange(0, SPLIT)
         if depths is not None:
-            place = tl.minimum(tl.maximum(key - cursor_value, 0), NEW_ROWS - 1)
-            stored = tl.where(key < cursor_value, stored, cursor_value % capacity + unpack(path, place))
+            at = tl.minimum(tl.maximum(key - cursor_value, 0), NEW_ROWS - 1)
+            stored = tl.where(key < cursor_value, stored, cursor_value % capacity + unpack(path, at))
         stored = tl.where(stored < capacity, stored, stored - capacity)
         address = (kv_head * capacity + stored)[:, None] * HEAD_DIM
         keys_1 = tl.load(k + address + pair[None, :], mask=exists[:, None], other=0.0)

@@ -32,13 +32,13 @@ def branch_rows(
 @jit
 def pack(numbers: tl.tensor, first: tl.tensor) -> tl.tensor:
     """Packs sixteen numbers below 16, of rows or by depth, from ``first`` on, into one that stays in a register."""
-    place = tl.arange(0, TREE_ROWS)
-    return tl.sum(tl.load(numbers + (first + place)).to(tl.int64) << (4 * place), 0)
+    lane = tl.arange(0, TREE_ROWS)
+    return tl.sum(tl.load(numbers + (first + lane)).to(tl.int64) << (4 * lane), 0)
 
 
 @jit
-def unpack(numbers: tl.tensor, place: tl.tensor) -> tl.tensor:
-    return ((numbers >> (4 * place)) & 15).to(tl.int32)
+def unpack(numbers: tl.tensor, lane: tl.tensor) -> tl.tensor:
+    return ((numbers >> (4 * lane)) & 15).to(tl.int32)
 
 
 @jit

@@ -35,8 +35,8 @@ def _norm_rope_store(
         weight_2 = tl.load(weight + half + lane)
     cursor_value = tl.load(cursor)
     live = row < tl.load(rows)
-    place = cursor_value + row
-    position = place
+    row_position = cursor_value + row
+    position = row_position
     if depths is not None:
         position = cursor_value + tl.load(depths + row)
     cos, sin = cos_sin(position.to(tl.float32) * tl.load(frequencies + lane))
@@ -55,12 +55,12 @@ def _norm_rope_store(
         if NORM_VALUES:
             x *= inverse
             y *= inverse
-        target = v_store + ((head - HEADS - KV_HEADS) * capacity + place % capacity) * HEAD_DIM
+        target = v_store + ((head - HEADS - KV_HEADS) * capacity + row_position % capacity) * HEAD_DIM
     else:
         if q_weight is not None:
             x, y = norm_pairs(x, y, inverse, weight_1, weight_2, ROUNDED_FIRST)
         x, y = turn_pairs(x, y, cos, sin)
-        target = k_store + ((head - HEADS) * capacity + place % capacity) * HEAD_DIM
+        target = k_store + ((head - HEADS) * capacity + row_position % capacity) * HEAD_DIM
         if head < HEADS:
             target = projected + row * row_stride + head * HEAD_DIM
     tl.store(target + lane, x.to(dtype), mask=live & (lane >= 0))

@@ -74,21 +74,21 @@ def expert_gate_up_rows(
     assert x.shape[1] == hidden and out.shape == (assignment.weights.numel(), inter)
     assert gate_up.is_contiguous and (dense is None or dense.fits)
     assert (bias is not None) == (activation == "clamped_silu") and _is_bias(bias, gate_up)
-    beside = None if dense is None else dense.weight
-    columns, depth = (0, 0) if beside is None else beside.shape
+    dense_weight = None if dense is None else dense.weight
+    columns, depth = (0, 0) if dense_weight is None else dense_weight.shape
     beside_tiles = tiles if dense is None else dense.tiles
     programs = 0 if dense is None else dense.programs
     _expert_gate_up[(programs + _expert_programs(inter, entries, top_k, tiles, max_rows),)](
         x, gate_up.values, gate_up.scales, assignment.experts, assignment.pairs, out,
-        None if dense is None else dense.act, None if beside is None else beside.values,
-        None if beside is None else beside.scales, None if dense is None else dense.out, bias, max_rows,
+        None if dense is None else dense.act, None if dense_weight is None else dense_weight.values,
+        None if dense_weight is None else dense_weight.scales, None if dense is None else dense.out, bias, max_rows,
         EXPERTS=entries, TOP_K=top_k, INTER=inter, K=hidden, FORMAT=gate_up.format, SILU=activation == "silu",
         CLAMPED=activation == "clamped_silu", BLOCK_N=tiles.columns, BLOCK_K=tiles.depth, DENSE_N=columns,
-        DENSE_K=depth, DENSE_FORMAT=gate_up.format if beside is None else beside.format,
+        DENSE_K=depth, DENSE_FORMAT=gate_up.format if dense_weight is None else dense_weight.format,
         DENSE_SPLITS=beside_tiles.splits, DENSE_BLOCK_N=beside_tiles.columns, DENSE_BLOCK_K=beside_tiles.depth,
         DENSE_PARTS=beside_tiles.warps, DENSE_EARLY=tiles.early or 0,
         DENSE_TURNED=beside_tiles.turned, PARTS=tiles.warps, AHEAD=tiles.ahead, TURNED=tiles.turned,
-        HEIGHT=_height(gate_up, assignment, max_rows), DENSE_HEIGHT=height_of(beside or gate_up, max_rows),
+        HEIGHT=_height(gate_up, assignment, max_rows), DENSE_HEIGHT=height_of(dense_weight or gate_up, max_rows),
         **tiles.options,
     )  # fmt: skip
 
@@ -214,8 +214,8 @@ def _gate_up_tiles(
         following = item + tl.num_programs(0) - BEFORE
         next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS, HEIGHT, FORMAT)
         first = expert.to(tl.int64) * (2 * INTER)
-        place = pair[:, None]  # all uses of it share one change of layout
-        live = place >= 0
+        pair_column = pair[:, None]  # all uses of it share one change of layout
+        live = pair_column >= 0
         columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
         if FORMAT >= FP8:
             if CLAMPED:
@@ -232,12 +232,12 @@ def _gate_up_tiles(
         elif CLAMPED:
             added = _biases(bias, first, item % tiles * wide, 2 * INTER, wide)
             both = _multiply(
-                x + tl.maximum(place, 0) // TOP_K * K, live, Matrix(gate_up, scales, 2 * INTER, K, FORMAT), first,
+                x + tl.maximum(pair_column, 0) // TOP_K * K, live, Matrix(gate_up, scales, 2 * INTER, K, FORMAT), first,
                 item % tiles * wide, next_expert < 0, wide, BLOCK_K, AHEAD, TURNED,
             )  # fmt: skip
             gate, up = tl.split(tl.reshape(both + added, [16, BLOCK_N, 2]))
         else:
-            source = x + tl.maximum(place, 0) // TOP_K * K
+            source = x + tl.maximum(pair_column, 0) // TOP_K * K
             gate = tl.zeros([16, BLOCK_N], dtype=tl.float32)
             up = tl.zeros([16, BLOCK_N], dtype=tl.float32)
             for step in tl.range(0, K, BLOCK_K):
@@ -254,7 +254,7 @@ def _gate_up_tiles(
             up = scaled(up, Matrix(gate_up, scales, INTER, K, FORMAT), first + INTER, columns)
         act = activate_clamped(gate, up) if CLAMPED else activate(gate, SILU) * up
         act = act.to(out.dtype.element_ty)
-        tl.store(out + place * INTER + columns[None, :], act, mask=live & (columns[None, :] < INTER))
+        tl.store(out + pair_column * INTER + columns[None, :], act, mask=live & (columns[None, :] < INTER))
         item, expert, pair = following, next_expert, next_pair
 
 
@@ -338,8 +338,8 @@ def _expert_down(
         next_expert, next_pair = load_item(experts, pairs, following, tiles, EXPERTS, HEIGHT, FORMAT)
         first = expert.to(tl.int64) * N
         counts = tl.load(weights + tl.maximum(pair, 0))
-        place = pair[:, None]  # see above
-        live = place >= 0
+        pair_column = pair[:, None]  # see above
+        live = pair_column >= 0
         columns = item % tiles * BLOCK_N + tl.arange(0, BLOCK_N)
         if bias is not None:
             added = _biases(bias, first, item % tiles * BLOCK_N, N, BLOCK_N)
@@ -351,11 +351,11 @@ def _expert_down(
             )  # fmt: skip
         else:
             total = _multiply(
-                act + tl.maximum(place, 0) * K, live, Matrix(down, scales, N, K, FORMAT), first, item % tiles * BLOCK_N,
-                next_expert < 0, BLOCK_N, BLOCK_K, AHEAD, TURNED,
+                act + tl.maximum(pair_column, 0) * K, live, Matrix(down, scales, N, K, FORMAT), first,
+                item % tiles * BLOCK_N, next_expert < 0, BLOCK_N, BLOCK_K, AHEAD, TURNED,
             )  # fmt: skip
         if bias is not None:
             total += added
         weighted = (total * counts[:, None]).to(out.dtype.element_ty)
-        tl.store(out + place * N + columns[None, :], weighted, mask=live & (columns[None, :] < N))
+        tl.store(out + pair_column * N + columns[None, :], weighted, mask=live & (columns[None, :] < N))
         item, expert, pair = following, next_expert, next_pair

@@ -67,19 +67,19 @@ def reference_assignment(
     """What routing writes for fp32 scores [n, experts], where ``max_rows`` is n. Of equal scores the lower expert
     wins."""
     n, num_experts = scores.shape
-    found = Assignment.allocate(num_experts, top_k, scores.device, most)
+    assignment = Assignment.allocate(num_experts, top_k, scores.device, most)
     best = scores.sort(dim=-1, descending=True, stable=True)
     ids = best.indices[:, :top_k]
     weights = best.values[:, :top_k].softmax(dim=-1)
-    found.weights[:n] = weights if per_expert_scale is None else weights * per_expert_scale.float()[ids]
+    assignment.weights[:n] = weights if per_expert_scale is None else weights * per_expert_scale.float()[ids]
     chosen = ids.flatten().tolist()
     slot = 0
     for expert in chosen if n == 1 else sorted(set(chosen)):
         for pairs in (ids.flatten() == expert).nonzero().flatten().split(most):
-            found.experts[slot] = expert
-            found.pairs[slot, : len(pairs)] = pairs
+            assignment.experts[slot] = expert
+            assignment.pairs[slot, : len(pairs)] = pairs
             slot += 1
-    return found
+    return assignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,15 +184,15 @@ def gate_up_and_route(
 def route_rows(router: RouterRows, scratch: SplitScratch, max_rows: int = MAX_ROWS) -> None:
     """The router's choice alone, for layers without a dense MLP beside it. Warps and stages are those of its tiles."""
     num_experts, depth = router.weight.shape
-    tiles, found = router.tiles, router.found
+    tiles, assignment = router.tiles, router.found
     assert router.x.shape[1] == depth and (router.forced is None or router.forced.is_contiguous())
     _route[(cdiv(num_experts, tiles.columns) * tiles.splits,)](
         router.x, router.weight, router.bias, router.forced,
-        0 if router.forced is None else router.forced.shape[0], router.rows, router.per_expert_scale, found.experts,
-        found.pairs, found.weights, scratch.scores, scratch.arrived, max_rows,
-        K=depth, EXPERTS=num_experts, TOP_K=found.weights.shape[1],
+        0 if router.forced is None else router.forced.shape[0], router.rows, router.per_expert_scale,
+        assignment.experts, assignment.pairs, assignment.weights, scratch.scores, scratch.arrived, max_rows,
+        K=depth, EXPERTS=num_experts, TOP_K=assignment.weights.shape[1],
         ROWS=min(tiles.warps, MAX_ROWS) if max_rows == 1 else MAX_ROWS, ALONE=max_rows == 1,
-        BLOCK=power_of_two(num_experts), ENTRIES=len(found.experts), MOST=found.most, SPLITS=tiles.splits,
+        BLOCK=power_of_two(num_experts), ENTRIES=len(assignment.experts), MOST=assignment.most, SPLITS=tiles.splits,
         BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
         AHEAD=tiles.ahead, **tiles.options,
     )  # fmt: skip
@@ -286,9 +286,9 @@ def _choose_experts(
             slot = tl.cumsum(used, axis=1) - used
             # Those not used come behind the used ones, so that every slot is written.
             unused_slot = tl.sum(used, axis=1)[:, None] + expert - slot
-            place = tl.where(used > 0, slot, unused_slot)
-            tl.store(experts_out + place, tl.where(used > 0, expert, -1), mask=expert < EXPERTS)
-            tl.store(pairs_out + place * 16 + lane, pair, mask=exists)
+            target_slot = tl.where(used > 0, slot, unused_slot)
+            tl.store(experts_out + target_slot, tl.where(used > 0, expert, -1), mask=expert < EXPERTS)
+            tl.store(pairs_out + target_slot * 16 + lane, pair, mask=exists)
         else:
             entries = (_count_bits(choosers) + (MOST - 1)) // MOST
             slot = tl.cumsum(entries, axis=1) - entries
@@ -297,8 +297,8 @@ def _choose_experts(
             tl.store(experts_out + entry, -1, mask=unused)
             for more in tl.static_range(16 // MOST):
                 tl.store(experts_out + slot + more, expert, mask=more < entries)
-            place = (slot + lane // MOST) * 16 + lane % MOST
-            tl.store(pairs_out + place, pair, mask=exists & (lane < entries * MOST))
+            target_slot = (slot + lane // MOST) * 16 + lane % MOST
+            tl.store(pairs_out + target_slot, pair, mask=exists & (lane < entries * MOST))
 
 
 @jit

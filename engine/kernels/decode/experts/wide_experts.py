@@ -65,15 +65,15 @@ def merge_assignments(wide: WideAssignment) -> None:
 
 def reference_merged(tiles: Sequence[Assignment]) -> list[tuple[int, list[int]]]:
     """The entries of ``together``: an expert, and up to 16 pairs."""
-    found: dict[int, list[int]] = {}
+    pairs_of: dict[int, list[int]] = {}
     for number, tile in enumerate(tiles):
         for expert, pairs in zip(tile.experts.tolist(), tile.pairs.tolist(), strict=True):
             if expert >= 0:
                 first = number * tile.weights.numel()
-                found.setdefault(expert, []).extend(first + pair for pair in pairs if pair >= 0)
+                pairs_of.setdefault(expert, []).extend(first + pair for pair in pairs if pair >= 0)
     return [
         (expert, pairs[start : start + MAX_ROWS])
-        for expert, pairs in sorted(found.items())
+        for expert, pairs in sorted(pairs_of.items())
         for start in range(0, len(pairs), MAX_ROWS)
     ]
 
@@ -112,8 +112,8 @@ def _merge_choices(
     for tile in tl.static_range(TILES):
         inside = tile * 16 < own
         tl.store(experts_out + first + tile, expert, mask=inside)
-        place = tile * 16 + lane
-        tl.store(pairs_out + first * 16 + place, -1, mask=inside & (place >= own))
+        row = tile * 16 + lane
+        tl.store(pairs_out + first * 16 + row, -1, mask=inside & (row >= own))
     if expert == 0:
         behind = tl.arange(0, SLOTS_BLOCK)
         tl.store(experts_out + behind, -1, mask=(behind >= tl.sum(entries, 0)) & (behind < SLOTS))

@@ -64,7 +64,7 @@ class HeadOutput:
         """The output of one tile of 16 rows of a wide pass."""
         rows = slice(number * MAX_ROWS, (number + 1) * MAX_ROWS)
         rest = self.tile_best, self.tile_token, self.tile_mass, self.token, self.probability, self.peak
-        return HeadOutput(None if self.logits is None else self.logits[rows], *(part[rows] for part in rest))
+        return HeadOutput(None if self.logits is None else self.logits[rows], *(tensor[rows] for tensor in rest))
 
 
 def head_rows(
@@ -166,7 +166,7 @@ def _pick(
     winner = tl.min(tl.where(best == highest, candidate, 2147483647), axis=0)
     winner = tl.where(winner == 2147483647, 0, winner)  # only NaNs: see `leave_best`
     total = tl.sum(mass * tl.exp(best - highest), axis=0)
-    said = winner.to(tl.int64) if ids is None else tl.load(ids + winner)
-    tl.store(token + row, said)
+    token_id = winner.to(tl.int64) if ids is None else tl.load(ids + winner)
+    tl.store(token + row, token_id)
     tl.store(probability + row, 1.0 / total)
     tl.store(peak + row, highest)

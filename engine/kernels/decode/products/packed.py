@@ -108,9 +108,9 @@ def multiply_packed(
 
 
 @jit
-def _with(tiles: tl.tensor, place: tl.constexpr, tile: tl.tensor) -> tuple[tl.tensor, ...]:
-    """``tiles`` with the one at ``place`` replaced."""
-    return tiles[:place] + (tile,) + tiles[place + 1 :]  # type: ignore[no-any-return]  # noqa: RUF005
+def _with(tiles: tl.tensor, index: tl.constexpr, tile: tl.tensor) -> tuple[tl.tensor, ...]:
+    """``tiles`` with the one at ``index`` replaced."""
+    return tiles[:index] + (tile,) + tiles[index + 1 :]  # type: ignore[no-any-return]  # noqa: RUF005
 
 
 @jit
@@ -244,20 +244,20 @@ def _load_words(
     eight = tl.arange(0, cut.BLOCK_N // 8)[:, None, None, None]
     row = tl.arange(0, 8)[None, None, :, None]
     near = data + (block * (16 * per_block) + row * per_block + lane % lanes * per_lane)
-    beside = _panel_of(eight // 2, column, weight, cut) * (blocks * 16 * per_block) + eight % 2 * (8 * per_block)
+    offset = _panel_of(eight // 2, column, weight, cut) * (blocks * 16 * per_block) + eight % 2 * (8 * per_block)
     # Where the step stands comes last, here and below: then all steps share one address and differ by a constant.
-    words = neighbours(near + beside + at // 32 * (16 * per_block), there, per_lane, True)
+    words = neighbours(near + offset + at // 32 * (16 * per_block), there, per_lane, True)
     if weight.FORMAT == FP8:
         return words, 0
     else:
         together: tl.constexpr = group_of(weight.FORMAT) // 32
         groups: tl.constexpr = blocks // together
         sixteen = tl.arange(0, cut.BLOCK_N // 16)[:, None, None, None]
-        beside = _panel_of(sixteen, column, weight, cut) * (groups * 16) + row * 2
+        offset = _panel_of(sixteen, column, weight, cut) * (groups * 16) + row * 2
         if past or cut.BLOCK_K % (32 * together) != 0:
-            return words, two_scales(scales + ((at // 32 + block) // together * 16 + beside), there)
+            return words, two_scales(scales + ((at // 32 + block) // together * 16 + offset), there)
         else:
-            group = scales + (block // together * 16 + beside)
+            group = scales + (block // together * 16 + offset)
             return words, two_scales(group + at // 32 // together * 16, there)
 
 

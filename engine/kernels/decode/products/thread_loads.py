@@ -46,28 +46,28 @@ def neighbours(at: tl.tensor, there: tl.tensor, COUNT: tl.constexpr, ONCE: tl.co
 @jit
 def _registers(at: tl.tensor, there: tl.tensor, COUNT: tl.constexpr, ONCE: tl.constexpr) -> tuple[tl.tensor, ...]:
     if there is True:
-        found = tl.inline_asm_elementwise(
+        registers = tl.inline_asm_elementwise(
             _code(COUNT, ONCE, False), _operands(COUNT, False), [at], (tl.int32,) * COUNT, False, 1
         )
     else:
-        found = tl.inline_asm_elementwise(
+        registers = tl.inline_asm_elementwise(
             _code(COUNT, ONCE, True), _operands(COUNT, True), [at, there.to(tl.int32)], (tl.int32,) * COUNT, False, 1
         )
-    return found  # type: ignore[no-any-return]
+    return registers  # type: ignore[no-any-return]
 
 
 @jit
-def joined(found: tl.tensor) -> tl.tensor:
+def joined(registers: tl.tensor) -> tl.tensor:
     """[..., COUNT] of what ``neighbours`` found."""
-    if len(found) == 4:
-        both = tl.join(tl.join(found[0], found[2]), tl.join(found[1], found[3]))
+    if len(registers) == 4:
+        both = tl.join(tl.join(registers[0], registers[2]), tl.join(registers[1], registers[3]))
         return tl.reshape(both, [both.shape[0], both.shape[1], both.shape[2], both.shape[3], 4])
-    elif len(found) == 2:
-        return tl.join(found[0], found[1])
-    elif len(found[0].shape) == 4:
-        return tl.expand_dims(found[0], 4)
+    elif len(registers) == 2:
+        return tl.join(registers[0], registers[1])
+    elif len(registers[0].shape) == 4:
+        return tl.expand_dims(registers[0], 4)
     else:
-        return found[0]
+        return registers[0]
 
 
 @jit

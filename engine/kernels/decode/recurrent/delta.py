@@ -245,11 +245,11 @@ def _scan(
     parts: tl.constexpr = VALUE_DIM // VALUES
     head = tl.program_id(0) // parts
     value = tl.program_id(0) % parts * VALUES + tl.arange(0, VALUES)
-    place = (head * VALUE_DIM + value[:, None]) * KEY_DIM + tl.arange(0, KEY_DIM)[None, :]
-    at = states + place
+    cell = (head * VALUE_DIM + value[:, None]) * KEY_DIM + tl.arange(0, KEY_DIM)[None, :]
+    at = states + cell
     left = None
     if ancestors is not None:
-        left = forked + place
+        left = forked + cell
     state = tl.load(at)  # written before the launch just before
     wait_for_inputs()
     count = tl.load(counts)

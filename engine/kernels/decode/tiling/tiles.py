@@ -280,8 +280,8 @@ def on_card(tiles: AllTiles, card: Card, bits: int = 16, plain: Sequence[str] = 
         for name, choice in products_of(tiles).items()
     }
     if "router" in fit:  # it runs beside gate and up, with their number of stages
-        beside = fitted(replace(fit["router"], stages=fit["gate_up"].stages), card)
-        fit["gate_up"] = replace(fit["gate_up"], stages=beside.stages)
+        router_tiles = fitted(replace(fit["router"], stages=fit["gate_up"].stages), card)
+        fit["gate_up"] = replace(fit["gate_up"], stages=router_tiles.stages)
     changed: dict[str, Any] = fit
     return replace(tiles, **changed)
 

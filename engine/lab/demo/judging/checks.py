@@ -42,9 +42,9 @@ def page(answer: str, right: Right) -> Verdicts:
     page fails all of them."""
     text = page_of(answer)
     wishes = right.get("slots", {})
-    found = {f"slot_{name}": text is not None and _holds(text, wish) for name, wish in wishes.items()}
+    checks = {f"slot_{name}": text is not None and _holds(text, wish) for name, wish in wishes.items()}
     valid = text is not None and is_valid_page(text, right["script"])
-    return {"valid": valid, "slots": text is not None and all(found.values()), **found}
+    return {"valid": valid, "slots": text is not None and all(checks.values()), **checks}
 
 
 def _holds(text: str, wish: Right) -> bool:
@@ -52,9 +52,9 @@ def _holds(text: str, wish: Right) -> bool:
     two bounds, of which None is none."""
     if "number" in wish:
         pattern, least, most = wish["number"]
-        found = re.search(pattern, text)
+        match = re.search(pattern, text)
         try:
-            value = float(found[1]) if found else None
+            value = float(match[1]) if match else None
         except ValueError:
             value = None
         if value is None or (least is not None and value < least) or (most is not None and value > most):
@@ -72,7 +72,7 @@ def is_valid_page(text: str, script: bool) -> bool:
         and text.endswith("</html>")
         and _nests(text)
         and text.count("<script") == len(scripts) == int(script)
-        and all(is_balanced(part) for part in scripts + _STYLE.findall(text))
+        and all(is_balanced(block) for block in scripts + _STYLE.findall(text))
     )
 
 
@@ -138,12 +138,12 @@ def prose(answer: str, right: Right) -> Verdicts:
     """Verdicts on prose: "ends" (in punctuation), one for each list of words of which some must be there, and "form"
     (as many sentences or bullet points as asked for) where one is asked for."""
     text = answer.strip()
-    found = {"ends": text.endswith((".", "!", "?"))}
+    checks = {"ends": text.endswith((".", "!", "?"))}
     for name, (least, words) in right["words"].items():
-        found[name] = sum(word in text.lower() for word in words) >= least
+        checks[name] = sum(word in text.lower() for word in words) >= least
     if "form" in right:
-        found["form"] = _has_form(text, *right["form"])
-    return found
+        checks["form"] = _has_form(text, *right["form"])
+    return checks
 
 
 def _has_form(text: str, bullets: bool, count: int) -> bool:
@@ -164,8 +164,8 @@ def edit(answer: str, right: Right) -> Verdicts:
         given = text.partition("\n\n")[2].strip("\n")
     exact = given.rstrip() == right["result"].rstrip()
     there, wanted = given.split("\n"), right["result"].split("\n")
-    found = sum(line in there for line in wanted)
-    return {"exact": exact, f"task_{right['task']}": exact, "lines": found >= 0.9 * len(wanted)}
+    num_found = sum(line in there for line in wanted)
+    return {"exact": exact, f"task_{right['task']}": exact, "lines": num_found >= 0.9 * len(wanted)}
 
 
 def change(answer: str, right: Right) -> Verdicts:

@@ -41,8 +41,8 @@ def verdicts(answer: str, right: dict[str, Any]) -> dict[str, bool]:
 
 def code_of(answer: str) -> str:
     """The first Python block of an answer, or an empty string."""
-    found = _BLOCK.search(answer)
-    return found[1] if found else ""
+    match = _BLOCK.search(answer)
+    return match[1] if match else ""
 
 
 def _parsed(code: str) -> ast.Module | None:

@@ -89,14 +89,14 @@ class MtpConfig(DrafterConfig):
                     f"This assistant reads keys of a {layer.kind.replace('_', ' ')} layer, and the target has none.",
                     ANOTHER,
                 )
-            wanted, found = (
+            wanted, given = (
                 (each.num_kv_heads, each.head_dim, each.rope, each.window) for each in (layer, _draft_layer(lent))
             )
-            if wanted != found:
+            if wanted != given:
                 raise WeightsFailure(
                     f"This assistant reads {layer.num_kv_heads} heads of {layer.head_dim} from the target's last"
                     f" {layer.kind.replace('_', ' ')} layer, which has {lent.num_kv_heads} of {lent.head_dim}"
-                    f"{'' if wanted[:2] != found[:2] else ' and turns or sees them otherwise'}.",
+                    f"{'' if wanted[:2] != given[:2] else ' and turns or sees them otherwise'}.",
                     ANOTHER,
                 )
 

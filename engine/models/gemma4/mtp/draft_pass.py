@@ -106,14 +106,14 @@ class AssistantDraftPass:
                 ring = self._cache.lent(layer.window)
                 gather_window(ring.k, ring.v, cursor, layer.window, keys.k, keys.v, keys.last)
         begin_draft(self._cache.row, cursor, buffers.hidden, self._newest)
-        for place in range(count):
-            self._draft_one(place, is_last=place == count - 1)
+        for index in range(count):
+            self._draft_one(index, is_last=index == count - 1)
 
-    def _draft_one(self, place: int, is_last: bool) -> None:
+    def _draft_one(self, index: int, is_last: bool) -> None:
         """Runs one pass, from the token before and the hidden state behind it to the next of both."""
         drafter, buffers, tiles, eps = self._drafter, self._buffers, self.tiles, self._drafter.config.rms_norm_eps
-        before = self.block if place == 0 else self.out.token[place - 1 :]
-        embedding, scale, x = self._target.embed_tokens.weight, self._target.embedding_scale, buffers.x[place]
+        before = self.block if index == 0 else self.out.token[index - 1 :]
+        embedding, scale, x = self._target.embed_tokens.weight, self._target.embedding_scale, buffers.x[index]
         embed_rows(before, embedding, scale, buffers.embedded, buffers.unread, buffers.ones, eps, max_rows=1)
         project(buffers.inputs, weight_of(drafter.pre_projection), buffers.input_sums, tiles.context, max_rows=1)
         first_norm = drafter.model.layers[0].get_parameter("input_layernorm.weight")
@@ -124,7 +124,7 @@ class AssistantDraftPass:
             project(buffers.act, layer.down, buffers.down, tiles.down, max_rows=1)
             after_feed_forward(buffers.down, None, x, layer.feed_forward_join, eps, buffers.normed, max_rows=1)
         out = self.out
-        out = replace(out, token=out.token[place:], probability=out.probability[place:], peak=out.peak[place:])
+        out = replace(out, token=out.token[index:], probability=out.probability[index:], peak=out.peak[index:])
         if not is_last:
             behind = weight_of(drafter.post_projection)
             project(buffers.normed, behind, buffers.hidden, tiles.context_kv, max_rows=1)

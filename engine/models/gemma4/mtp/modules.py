@@ -113,7 +113,7 @@ class MtpDrafter(Drafter):
         assert isinstance(cache, BorrowedCache)
         places = torch.tensor([cache.length], device=cache.row.device)
         ropes = {rope: rope_table(places, frequencies) for rope, frequencies in self.frequencies.items()}
-        token, hidden, found = places.new_tensor([anchor]), cache.row, []
+        token, hidden, drafts = places.new_tensor([anchor]), cache.row, []
         for _ in range(block_size - 1):
             x = self.pre_projection(torch.cat((target.embed(token), hidden), dim=-1))
             for layer in self.model.layers:
@@ -121,6 +121,6 @@ class MtpDrafter(Drafter):
                 x = layer(x, cache.length, cache, ropes[layer.self_attn.config.rope])
             x = self.model.norm(x)
             hidden = self.post_projection(x)
-            found.append(capped_logits(x, PlainWeight(self.model.embed_tokens.weight), None).softmax(dim=-1))
-            token = found[-1].argmax(dim=-1)
-        return torch.cat(found)
+            drafts.append(capped_logits(x, PlainWeight(self.model.embed_tokens.weight), None).softmax(dim=-1))
+            token = drafts[-1].argmax(dim=-1)
+        return torch.cat(drafts)

@@ -41,14 +41,14 @@ class QwenMtpConfig(DrafterConfig):
         return (*self.layers, LastRows(self.target.hidden_size))
 
     def check(self, target: TargetConfig) -> None:
-        wanted, found = (
+        wanted, given = (
             (each.hidden_size, each.vocab_size, len(each.layers), each.attention[:1], each.moe)
             for each in (self.target, target)
         )
-        if wanted != found:
+        if wanted != given:
             raise WeightsFailure(
                 f"This MTP layer belongs to a target of {wanted[2]} layers of width {wanted[0]} and {wanted[1]} tokens;"
-                f" this one has {found[2]} of width {found[0]}, and {found[1]} tokens.",
+                f" this one has {given[2]} of width {given[0]}, and {given[1]} tokens.",
                 ANOTHER,
             )
 

@@ -26,12 +26,13 @@ from ....kernels.weights.plain import PlainWeight
 from ....kernels.weights.weight import Weight
 from ....kv_cache.cache import Cache
 from ...drafter import Committed, RoundRows
+from ...paired import kept_of
 from ...target import TargetModel
 from ..gated_layers import GatedLayers
 from ..kernel_layers import AttendingMixer, Qwen35KernelLayer, kernel_layer
 from ..modules import Qwen35DecoderLayer
 from .config import QwenMtpConfig
-from .modules import QwenMtp, kept_of
+from .modules import QwenMtp
 
 
 class QwenMtpDraftPass:
@@ -60,8 +61,8 @@ class QwenMtpDraftPass:
         self.out = replace(out, token=tokens)
         self._target, self._rows, self._eps = target, rows, config.target.rms_norm_eps
         self._waiting = Committed(features, rows.ingest_start, rows.ingest_rows)
-        keys, kept = kept_of(cache)
-        self._kept = kept.rows
+        keys, last_rows = kept_of(cache)
+        self._hidden_rows = last_rows.rows
 
         def read(weight: Weight) -> Weight:
             return Int8Weight.of(weight.values) if in_8_bits and isinstance(weight, PlainWeight) else weight
@@ -94,7 +95,7 @@ class QwenMtpDraftPass:
         features, start, count = committed or self._waiting
         mixer, normed, tiles = self._mixer, self._row.normed, self.tiles
         assert isinstance(mixer, AttendingMixer)
-        pair_committed(features, start, count, self._kept, self._norms, self._first, self._pairs)
+        pair_committed(features, start, count, self._hidden_rows, self._norms, self._first, self._pairs)
         project(self._pairs, self._fc, self._sums, tiles.context)
         add_and_norm(self._sums, None, self._first_norm, self._eps, normed, "gemma")
         project(normed, self._kv, self._new_kv, tiles.context_kv)
@@ -104,27 +105,27 @@ class QwenMtpDraftPass:
 
     def draft(self, count: int) -> None:
         """Drafts ``count`` tokens, one behind the other."""
-        for place in range(count):
-            self._pair(place)
+        for index in range(count):
+            self._pair(index)
             project(self._pairs, self._fc, self._sums, self.tiles.context, max_rows=1)
             row = self._row
             add_and_norm(self._sums, None, self._first_norm, self._eps, row.normed, "gemma", row.x, max_rows=1)
-            row.run(self._layer, place)
+            row.run(self._layer, index)
             out = self.out
-            out = replace(out, token=out.token[place:], probability=out.probability[place:], peak=out.peak[place:])
+            out = replace(out, token=out.token[index:], probability=out.probability[index:], peak=out.peak[index:])
             head_rows(row.normed, self._head, None, out, self.tiles.head, max_rows=1)
             pick_rows(out, max_rows=1)
 
-    def _pair(self, place: int) -> None:
+    def _pair(self, index: int) -> None:
         """Lays the token before and the hidden state that it was read from side by side."""
         embedding, scale = self._target.embed_tokens.weight, self._target.embedding_scale
-        if place > 0:
-            token = self.out.token[place - 1 :]
+        if index > 0:
+            token = self.out.token[index - 1 :]
             pair_next(token, embedding, scale, self._row.normed, self._norms, self._pairs)
             return
         rows = self._rows
         pair_first(
-            self.block, embedding, scale, self._kept, rows.cursor, rows.draft_width, self._norms, self._steps,
+            self.block, embedding, scale, self._hidden_rows, rows.cursor, rows.draft_width, self._norms, self._steps,
             self._pairs,
         )  # fmt: skip
 

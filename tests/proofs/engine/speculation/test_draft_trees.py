@@ -31,7 +31,9 @@ def test_choices_are_those_of_the_drafts(bundled_pair: Path) -> None:
     text, blocks = record_blocks(target, drafter, prompt, settings)
     assert len(blocks) == len(text) - 1 > 20
     assert all(position == tuple(sorted(position, reverse=True)) for block in blocks for position in block.chances)
-    longer = [len(accepted_path(best_first(block.chances), block.said)) - block.chain().num_right for block in blocks]
+    longer = [
+        len(accepted_path(best_first(block.chances), block.taken_choices)) - block.chain().num_right for block in blocks
+    ]
     assert max(longer) > 0
 
 

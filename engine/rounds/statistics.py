@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from .events import Source, SourceStatistics, Step, TurnStatistics, sources_in, verified_in
+from ..events import SourceStatistics, TurnStatistics
+from .step import Source, Step, sources_in
 
 
 class TurnMeter:
@@ -29,22 +30,23 @@ class TurnMeter:
         if self.num_tokens == 0:
             self._first_time = step.time
         else:
-            self._tokens_after_first_step += len(step.emitted)
+            self._tokens_after_first_step += step.num_emitted
         self._last_time = step.time
-        self.num_tokens += len(step.emitted)
-        if step.draft:
+        self.num_tokens += step.num_emitted
+        if step.num_drafted:
             self._add_speculative(step)
 
     def _add_speculative(self, step: Step) -> None:
         self.num_spec_steps += 1
-        self.num_draft_tokens += step.verify_width - 1
+        self.num_draft_tokens += step.num_verified
         self.num_accepted += step.num_accepted
         missing = step.num_accepted + 1 - len(self._histogram)
         self._histogram.extend([0] * missing)
         self._histogram[step.num_accepted] += 1
-        if named := [token.source for token in verified_in(step) if token.source]:
-            self._drafted.update(named)
-            self._accepted.update(source for source in sources_in(step) if source)
+        sources = step.tree_columns.sources or step.draft_columns.sources[: step.num_verified]
+        if any(sources):
+            self._drafted.update(filter(None, sources))
+            self._accepted.update(filter(None, sources_in(step)))
 
     def statistics(self) -> TurnStatistics:
         """The figures so far. Decode time runs from the first token to the last."""
