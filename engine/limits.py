@@ -49,6 +49,8 @@ class Limits:
     instead: str = ""
     """What people may do about a question in other letters."""
     kinds: tuple[Limit, ...] = ()
+    of_systems: tuple[Limit, ...] = ()
+    """What holds of questions under a system prompt."""
 
     @classmethod
     def of(cls, about: Mapping[str, Any]) -> Limits:
@@ -64,7 +66,12 @@ class Limits:
             )
             for each in about["limits"]
         )
-        return cls(re.compile(about["reads"]["letters"]), about["reads"]["instead"], tuple(kinds))
+        return cls(
+            re.compile(about["reads"]["letters"]),
+            about["reads"]["instead"],
+            tuple(kinds),
+            (Limit(re.compile(""), **about["system"]),),
+        )
 
     def reads(self, text: str) -> bool:
         """Whether the model knows all but a few of a text's letters, and the text isn't made of pictures alone."""

@@ -83,7 +83,7 @@ def read_drafter_config(folder: Path, target: TargetConfig, target_folder: Path 
     """Reads a drafter's config, and if the target's folder is given (``target_folder``) by its files which tables are
     its own. Raises ``WeightsFailure`` also for a drafter that was made for another target, and where a target's files
     lack the one that their config tells of."""
-    config = drafter_config_of(read_json(folder / "config.json"))
+    config = drafter_config_of(read_json(folder / "config.json")).beside(target)
     config.check(target)
     if config.among and not drafter_headers(folder, config):
         raise WeightsFailure(
@@ -191,7 +191,8 @@ def load_drafter(
         config = with_own_tables(config, headers, target.config, in_memory(target))
     model = drafter_shape(config, device, attention).to(compute_dtype(device))
     config_json = read_json(folder / "config.json") if config.among else {}
-    names = Names(str, left_on_disk(config), family_of(config_json).expert_tensors if config_json else {})
+    experts = family_of(config_json).expert_tensors if config_json else {}
+    names = Names(config.tensor_name(headers), left_on_disk(config), experts)
     layout = plain_layout(folder, headers, model, names, config_json)
     _load(model, layout, device, lambda done, total: progress("drafter", done, total))
     if model.token_ids is not None:

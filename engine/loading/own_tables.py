@@ -42,7 +42,7 @@ def with_own_tables(config: DrafterConfig, headers: Headers, target: TargetConfi
         if not reduced and not torch.equal(tokens, torch.arange(len(tokens))):
             raise _refused(f"{OFFSETS} gives its tokens another order than the target's")
     tables = replace(config.tables, embedding=brings(EMBEDDING), head=reduced or brings(HEAD))
-    return replace(config, tables=tables, vocab_size=config.vocab_size or target.vocab_size)
+    return replace(config, tables=tables, vocab_size=config.vocab_size or target.vocab_size).with_files(headers)
 
 
 def in_files(target: Path) -> IsTargets:

@@ -12,6 +12,7 @@ from ..files.json_fields import Fields
 from .dflash.config import DFlashConfig
 from .dflash.dspark import read_deepspec, read_specforge
 from .dflash.speculators import read_speculators
+from .eagle3.config import read_eagle3, read_speculators_eagle3
 from .family import DrafterConfig, Json
 from .gemma4.mtp.config import MtpConfig
 
@@ -23,17 +24,24 @@ BY_ARCHITECTURE: dict[str, Reader] = {
     "Qwen3DSparkModel": read_deepspec,
     "Gemma4AssistantForCausalLM": MtpConfig.from_json,
     "Gemma4UnifiedAssistantForCausalLM": MtpConfig.from_json,
+    "LlamaForCausalLMEagle3": read_eagle3,
 }
 """Readers of formats that an architecture alone names."""
+OF_SPECULATORS: dict[str, Reader] = {
+    "dflash": read_speculators,
+    "dflash2": read_speculators,
+    "dspark": read_speculators,
+    "eagle3": read_speculators_eagle3,
+}
+"""Readers of the speculators format, by its type."""
 
 DSPARK = "a DSpark drafter whose layers are not Qwen3's"
 DOMINO = "a Domino drafter, whose guesses go through a recurrent head"
 LILICORR = "a LiLiCorr drafter, which ranks pairs of guesses with a transformer of its own"
 DSPINE = "a DSpine drafter, which passes each guess on to the next inside its layers"
-EAGLE3 = "an EAGLE-3 drafter, which drafts a token in each pass over a layer with keys of its own"
+DEEPSPEC_EAGLE3 = "an EAGLE-3 drafter of DeepSpec, with an embedding of its own"
 MIXTURE = "a drafter whose layers are mixtures of experts"
 SPECULATORS = {
-    "eagle3": EAGLE3,
     "peagle": "a P-EAGLE drafter, an EAGLE-3 that drafts all its tokens in one pass",
     "xpress": "an XPress drafter, which refines its block in several passes",
     "mtp": "a copy of a target's own MTP layers in the speculators format",
@@ -46,9 +54,8 @@ OTHER_ARCHITECTURES = {
     "DSpineDraftModel": DSPINE,
     "Gemma4DSparkModel": f"{DSPARK} but Gemma 4's own",
     "Lfm2DSparkDraftModel": f"{DSPARK}: it turns neighbours in a head, not halves",
-    "LlamaForCausalLMEagle3": EAGLE3,
-    "Qwen3Eagle3Model": EAGLE3,
-    "Gemma4Eagle3Model": EAGLE3,
+    "Qwen3Eagle3Model": DEEPSPEC_EAGLE3,
+    "Gemma4Eagle3Model": DEEPSPEC_EAGLE3,
     "DFlashLagunaForCausalLM": "a DFlash with fused projections and gates (Laguna)",
 }
 SLOTS = {"sample_from_anchor": False, "query_zero_predicts_next": False, "shift_label": False, "logits_start": 1}
@@ -68,8 +75,8 @@ def drafter_reader(config: Json) -> Reader | None:
             _refuse(SPECULATORS[kind])
         if config.get("draft_ffn_type") == "moe":
             _refuse(MIXTURE)
-        Fields(config, "the drafter's config.json").text("speculators_model_type", ("dflash", "dflash2", "dspark"))
-        return read_speculators
+        fields = Fields(config, "the drafter's config.json")
+        return OF_SPECULATORS[fields.text("speculators_model_type", tuple(OF_SPECULATORS))]
     if any(name.startswith("dspark_") for name in config):
         _refuse("a drafter inside of a target's own file (dspark_*)")
     if (projector := both.get("projector_type")) == "domino":
@@ -85,7 +92,7 @@ def drafter_reader(config: Json) -> Reader | None:
     if "markov_rank" in config:
         return read_deepspec
     if "eagle_config" in config:
-        _refuse(EAGLE3)
+        return read_eagle3
     if architecture is None or architecture not in BY_ARCHITECTURE:
         return None
     if architecture.startswith("DFlash"):

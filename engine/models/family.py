@@ -15,13 +15,14 @@ from ..layer_config import Activation, AttentionConfig, MoeConfig
 
 if TYPE_CHECKING:
     from ..files.gguf import Gguf
+    from ..files.headers import Headers as TensorHeaders
     from ..kv_cache.layer_state import StatefulLayer
     from .drafter import Drafter
     from .target import TargetModel
 
 Json = Mapping[str, Any]
 
-DrafterKind = Literal["dflash", "mtp"]
+DrafterKind = Literal["dflash", "mtp", "eagle3"]
 
 AFTER_NORM = -1
 """The number of a tap behind the final norm, which the head reads. Other taps are layers' numbers and take their
@@ -112,6 +113,18 @@ class DrafterConfig(ABC):
     def borrows(self) -> bool:
         """Whether its layers read keys that the target keeps."""
         return False
+
+    def beside(self, target: TargetConfig) -> DrafterConfig:
+        """The config with what only its target says."""
+        return self
+
+    def with_files(self, headers: TensorHeaders) -> DrafterConfig:
+        """The config with what only the tensors of its files say."""
+        return self
+
+    def tensor_name(self, headers: TensorHeaders) -> Callable[[str], str]:
+        """What makes a tensor's name in these files of a parameter's."""
+        return str
 
     @abstractmethod
     def check(self, target: TargetConfig) -> None:

@@ -13,7 +13,7 @@ from ..kernels.prefill.attention import chunk_attention
 from ..kernels.prefill.products import product
 from ..kernels.prefill.rope import norm_rope_split
 from ..kv_cache.cache import Cache
-from .family import AFTER_NORM
+from .family import AFTER_NORM, EMBEDDED
 from .rows_pass import AttendingLayer
 from .target import TargetModel, TargetOutput
 
@@ -37,6 +37,8 @@ class PromptPass(ABC, Generic[Layer]):
         x = self._target.embed(ids)
         normed = self._first_norm(x)
         features = x.new_empty(len(ids), len(taps) * hidden) if taps else None
+        if features is not None and EMBEDDED in slots:
+            features[:, slots[EMBEDDED] * hidden :][:, :hidden] = x
         for index, layer in enumerate(self._layers):
             heads, skipped, tapped = heads_of(layer, normed, start), 0, None
             if features is not None and index in slots:

@@ -39,8 +39,9 @@ def interrupt(screen: ChatScreen, argument: Argument) -> None:
         screen.copy("The selection", CodeBlock(1, "", "", "copied.txt", selected, closed=True))
         prompt.move_cursor(prompt.cursor_location)
         screen.clear_selection()
-    elif screen.chat.busy:
-        stop(screen, argument)
+    elif screen.desk.stop():
+        screen.draw_status()
+        screen.pump.hurry()
     elif not (screen.desk.program.stop() or screen.leave_edit()):
         _leave_on_repeat(screen, "Press Ctrl+C again to quit.")
 

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.screen import Screen
 
 from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
-from dflash_tui.core.desk.face import Place, Question, Result, View
+from dflash_tui.core.desk.face import Place, Question, Result, Summary, View
 from dflash_tui.core.export.document import origin_of
 from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.files.desktop import LONGEST_SEQUENCE, copy_locally
@@ -47,7 +47,7 @@ class DeskScreen(Screen[None]):
     def remote(self) -> bool:
         return self.app.is_web
 
-    def say(self, text: str, place: Place = "notice", *, grave: bool = False) -> None:
+    def say(self, text: str, where: Place = "notice", *, grave: bool = False) -> None:
         seconds = LEAST_SECONDS + len(text) / CHARACTERS_A_SECOND
         self.notify(text, severity="error" if grave else "information", timeout=seconds, markup=False)
 
@@ -101,8 +101,10 @@ class DeskScreen(Screen[None]):
 
         self.run_worker(wait, thread=True, exit_on_error=False)
 
-    def sum_up(self, ask: Ask, then: Callable[[str | None], None]) -> None:
-        self.app.push_screen(SummaryScreen(ask, self.desk.source.send, self.desk.queue), then)
+    def sum_up(self, ask: Ask, then: Callable[[Summary], None]) -> None:
+        self.app.push_screen(
+            SummaryScreen(ask, self.desk.source.send, self.desk.queue), lambda summary: then(summary or Summary())
+        )
 
     def race(self, create: Callable[[Joules], Race], opponent: Opponent | None) -> None:
         from ..screens.race import RaceScreen  # the first frame needs no race

@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from dflash_tui.core.desk.event_queue import EventQueue
+from dflash_tui.core.desk.face import Summary
 from dflash_tui.core.text.harmless import sanitise
 from engine.commands import Ask, Command, Stop
 from engine.events import EngineError, Event, Step, TurnFinished
@@ -24,8 +25,8 @@ SHOWN = 1200
 """How many of the summary's last characters are shown."""
 
 
-class SummaryScreen(ModalScreen[str | None], LeavesOnce[str | None]):
-    """Shows a summary while the model writes it. Gives it; None where there is none, and when the user won't wait."""
+class SummaryScreen(ModalScreen[Summary], LeavesOnce[Summary]):
+    """Shows a summary while the model writes it, and gives it, or why there is none: the user may not wait."""
 
     DEFAULT_CSS = """
     SummaryScreen { align: center middle; }
@@ -49,7 +50,7 @@ class SummaryScreen(ModalScreen[str | None], LeavesOnce[str | None]):
         self._send = send
         self._queue = queue
         self._events: SimpleQueue[Event] = SimpleQueue()
-        self._text = ""
+        self._text = self._error = ""
         self._unwanted = False
 
     def compose(self) -> ComposeResult:
@@ -75,6 +76,8 @@ class SummaryScreen(ModalScreen[str | None], LeavesOnce[str | None]):
                 break
             if isinstance(event, Step):
                 self._text += event.text()
+            elif isinstance(event, EngineError) and not event.fatal:
+                self._error = event.message
             elif isinstance(event, TurnFinished) or (isinstance(event, EngineError) and event.fatal):
                 self._finish(event)
                 return
@@ -85,4 +88,7 @@ class SummaryScreen(ModalScreen[str | None], LeavesOnce[str | None]):
         text = event.text.strip() if isinstance(event, TurnFinished) else ""
         if isinstance(event, EngineError):
             self._queue.put(event)  # the chat has to hear that the engine has ended
-        self.dismiss(None if self._unwanted or not text else text)
+        if self._unwanted or not text:
+            self.dismiss(Summary(lacks="It was stopped." if self._unwanted else self._error or Summary().lacks))
+        else:
+            self.dismiss(Summary(text))

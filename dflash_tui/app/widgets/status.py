@@ -25,6 +25,8 @@ SHORTEST_SYSTEM = 16
 BEFORE = ("F1 help", "^Q quit")
 RUNNING = ("Esc stop", "F5 slow", "F1 help")
 LOOKING = ("F3 look inside", "F5 slow motion")
+BRIEFLY = {"F3 look inside": "F3 inside", "F5 slow motion": "F5 slow"}
+"""Keys in fewer words, where all of them don't fit otherwise."""
 RACE, PROJECT, SAVE, HELP = "F6 race", "F8 project", "^S save", "F1 help"
 """Keys as they are offered: before the first answer, while one runs, and when there is one to look at."""
 
@@ -86,7 +88,7 @@ class Header(Widget):
             places = (f"{self.ready.dialect} · {self.ready.server}", self.ready.dialect, "")
         elif self.ready.dialect:
             places = (f"{here} · {self.ready.dialect}", *places)
-        where = next(place for place in places if len(place) + 2 <= free or not place)
+        where = next(title for title in places if len(title) + 2 <= free or not title)
         room = free - len(where)
         system = self._system_text(room - 2)
         gap = max(room - cell_len(system), 2)
@@ -128,14 +130,14 @@ class StatusLine(Widget):
         figures = [(facts.hint, "$foreground")] if facts.hint else _figures(facts)
         # The first two keys are said before the figures, but for a figure that stands out.
         least = max((n for n, (_, style) in enumerate(figures, 1) if facts.hint or style != "$foreground"), default=0)
-        many, all_keys = len(figures), len(facts.keys)
-        tries = [(many, n) for n in range(all_keys, 1, -1)]
-        tries += [(n, min(all_keys, 2)) for n in range(many - 1, least - 1, -1)] + [
-            (n, 1) for n in range(many, least - 1, -1)
-        ]
-        for shown, offered in tries:
-            last = facts.keys[-1:] if offered >= WITH_LAST else ()  # the help
-            parts, keys = self._parts(figures[:shown]), " · ".join((*facts.keys[: offered - len(last)], *last))
+        many, whole, brief = len(figures), facts.keys, tuple(BRIEFLY.get(key, key) for key in facts.keys)
+        tries = [(many, whole, len(whole)), (many, brief, len(brief)), (least, brief, len(brief))]
+        tries += [(many, brief, n) for n in range(len(brief) - 1, 1, -1)]
+        tries += [(n, brief, min(len(brief), 2)) for n in range(many - 1, least - 1, -1)]
+        tries += [(n, brief, 1) for n in range(many, least - 1, -1)]
+        for shown, words, offered in tries:
+            last = words[-1:] if offered >= WITH_LAST else ()  # the help
+            parts, keys = self._parts(figures[:shown]), " · ".join((*words[: offered - len(last)], *last))
             gap = self.size.width - parts.cell_length - cell_len(keys)
             if gap >= 2:
                 return parts + " " * gap + keys

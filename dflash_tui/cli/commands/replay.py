@@ -7,7 +7,14 @@ from pathlib import Path
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.replay.bundled import DEMO, bundled_recordings, find_recording, latest_recording
+from dflash_tui.core.replay.bundled import (
+    DEMO,
+    DEMO_RECORDING,
+    SHOWN,
+    bundled_recordings,
+    find_recording,
+    latest_recording,
+)
 from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.replay.replay_source import FASTEST, SLOWEST
 from dflash_tui.core.sessions.sessions import SessionLog
@@ -64,7 +71,8 @@ def replay(
     """Show a conversation again, as it was decoded. RECORDING is a file, a part of a conversation's id or name, the
     name of a bundled recording, or "demo". No model is loaded, and no GPU is needed. Into a pipe: the answers' text."""
     if list_them:
-        say("\n".join([DEMO, *bundled_recordings()]))
+        shown = {DEMO: f"what is played where nothing is named: {DEMO_RECORDING}", **SHOWN}
+        say("\n".join(f"{name:<14}{shown.get(name, '')}".rstrip() for name in (DEMO, *bundled_recordings())))
         return ExitCode.OK
     path = latest_recording() if last else find_recording(recording or DEMO)
     if stream_json or not has_screen():

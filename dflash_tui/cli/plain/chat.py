@@ -8,13 +8,14 @@ from queue import SimpleQueue
 
 from dflash_tui.core.attachments.attachment import counted
 from dflash_tui.core.attachments.mentions import mention_of
-from dflash_tui.core.conversation.chat import Exchange, Queued
+from dflash_tui.core.conversation.chat import Queued
 from dflash_tui.core.conversation.slash import SlashError, WaysOut, parse_slash
 from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.desk.context_fit import WhenFull
 from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
 from dflash_tui.core.desk.event_queue import EventQueue
-from dflash_tui.core.desk.face import Change, Place, Question, Result, View
+from dflash_tui.core.desk.face import Change, Place, Question, Result, Summary, View
 from dflash_tui.core.desk.lanes import RACE_RUNS
 from dflash_tui.core.desk.words import blocks_of, place_of, short, speed_up, summary
 from dflash_tui.core.exit_codes import ExitCode
@@ -178,9 +179,9 @@ class PlainChat:
 
     def _conclude(self, event: TurnFinished) -> None:
         """Say what there is to say behind an answer: figures, versions, code, notes."""
-        place = place_of(self.chat, event.turn) if event.turn in self.chat.tree else ""
+        version = place_of(self.chat, event.turn) if event.turn in self.chat.tree else ""
         gain = speed_up(self.chat, event)
-        if parts := [part for part in (summary(event), gain, place) if part]:
+        if parts := [sentence for sentence in (summary(event), gain, version) if sentence]:
             self.say(f"({', '.join(parts)})")
         if event.thought.strip():
             self.say("(It thought first; /thought reads that out.)")
@@ -211,7 +212,7 @@ class PlainChat:
 
     # As a face
 
-    def say(self, text: str, place: Place = "notice", *, grave: bool = False) -> None:
+    def say(self, text: str, where: Place = "notice", *, grave: bool = False) -> None:
         self._terminal.say(text)
         if grave:
             self._fail(ExitCode.USAGE)
@@ -261,15 +262,17 @@ class PlainChat:
         if newest is None:
             self.say("You are at the beginning; the next question is a new first one.")
             return
-        place = place_of(self.chat, newest.number)
-        self.say(f"You are behind question {newest.number}{', ' + place if place else ''}: {short(newest.question)}")
+        version = place_of(self.chat, newest.number)
+        self.say(
+            f"You are behind question {newest.number}{', ' + version if version else ''}: {short(newest.question)}"
+        )
         self.say("/show reads the conversation out up to here.")
 
     def give_back(self, questions: Sequence[Queued]) -> None:
         for question in questions:
             self.say(f"Not asked: {question.text}")
 
-    def reword(self, exchange: Exchange) -> None:
+    def reword(self, exchange: Turn) -> None:
         if not self._terminal.asks_back:
             raise SlashError("Say the new words too: /edit 2 What is a drafter?")
         self.say(f"Question {exchange.number} is: {exchange.question}")
@@ -300,22 +303,24 @@ class PlainChat:
                 break
         then(result)
 
-    def sum_up(self, ask: Ask, then: Callable[[str | None], None]) -> None:
+    def sum_up(self, ask: Ask, then: Callable[[Summary], None]) -> None:
         events = self._divert()
-        text = None
+        text, lacks = None, Summary().lacks
         self.desk.source.send(ask)
         try:
             while text is None:
                 match self._next(events, lambda: self.desk.source.send(Stop())):
                     case EngineError(fatal=True) as error:
                         raise engine_problem(error)
+                    case EngineError() as error:
+                        lacks = error.message
                     case TurnFinished() as finished:
                         text = finished.text.strip()
         finally:
             self.desk.queue.diverted = None
         if text:
             self.say(f"The summary: {text}")
-        then(text or None)
+        then(Summary(text, lacks))
 
     def race(self, create: Callable[[Joules], Race], opponent: Opponent | None) -> None:
         """Says what is to come, and when every lane has run once more: figures are medians, so no lane has one before
@@ -323,7 +328,7 @@ class PlainChat:
         held = create(lambda: None)
         events = self._divert()
         self.say(f"{len(held.lanes)} lanes run in turns, {RACE_RUNS} times each. Ctrl+C stops.")
-        told = 0
+        num_printed = 0
         try:
             if opponent is None:
                 held.start()
@@ -340,8 +345,8 @@ class PlainChat:
                 if isinstance(event, EngineError) and event.fatal and not (opponent and opponent.failed):
                     raise engine_problem(event)
                 done, total = held.progress
-                if (times := done * RACE_RUNS // total) > told:
-                    told = times
+                if (times := done * RACE_RUNS // total) > num_printed:
+                    num_printed = times
                     self.say(f"Every lane has run {times} of {RACE_RUNS} times.")
         finally:
             self.desk.queue.diverted = None

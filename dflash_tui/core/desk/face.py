@@ -10,12 +10,23 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 if TYPE_CHECKING:
     from engine.commands import Ask
 
-    from ..conversation.chat import Exchange, Queued
+    from ..conversation.chat import Queued
+    from ..conversation.turn import Turn
     from ..race.opponent import Opponent
     from ..race.race import Joules, Race
     from ..text.fences import CodeBlock
 
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a model wrote of what it will no longer read."""
+
+    text: str = ""
+    lacks: str = "The model wrote nothing."
+    """Why there is none, in a sentence, where there is none."""
+
 
 Place = Literal["notice", "end", "waiting"]
 """Where a screen puts a sentence: in a notice that passes; behind what was said; above a question that waits for a
@@ -87,7 +98,7 @@ class Face(Protocol):
     def remote(self) -> bool:
         """Whether the user sits at another machine, so that nothing is to be run or opened on this one."""
 
-    def say(self, text: str, place: Place = "notice", *, grave: bool = False) -> None:
+    def say(self, text: str, where: Place = "notice", *, grave: bool = False) -> None:
         """Say a sentence of the program's own. ``grave``: something that was wanted could not be done."""
 
     def saved(self, paths: Sequence[Path], remark: str = "", offer: str | None = None) -> None:
@@ -106,7 +117,7 @@ class Face(Protocol):
     def give_back(self, questions: Sequence[Queued]) -> None:
         """Say that these questions were not asked, and keep their words and pastes for the user."""
 
-    def reword(self, exchange: Exchange) -> None:
+    def reword(self, exchange: Turn) -> None:
         """Let the user write a question anew: while that goes on the desk is ``editing`` it, or it is asked at once."""
 
     def copy(self, what: str, block: CodeBlock) -> None:
@@ -118,8 +129,8 @@ class Face(Protocol):
         """Do what takes its time, on another thread where the face has something else to do; then call ``then`` with
         what it returned. ``stop`` ends it early, when the user wants that."""
 
-    def sum_up(self, ask: Ask, then: Callable[[str | None], None]) -> None:
-        """Have the model write a summary, beside the conversation; None where there is none."""
+    def sum_up(self, ask: Ask, then: Callable[[Summary], None]) -> None:
+        """Have the model write a summary, beside the conversation."""
 
     def race(self, create: Callable[[Joules], Race], opponent: Opponent | None) -> None:
         """Run a race, beside the conversation, and show what comes of it. ``create`` makes one that has not begun."""

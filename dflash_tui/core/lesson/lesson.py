@@ -78,12 +78,13 @@ Everything behind a wrong guess falls with it, since it was guessed for another 
 def _dice(of: Recording) -> Page:
     index, step = next((index, step) for index, step in enumerate(of.dice.steps) if step.is_corrected)
     rejected, own = step.draft[step.num_accepted], step.emitted[-1]
-    place = of.dice.num_prompt_tokens + sum(len(each.emitted) for each in of.dice.steps[:index]) + step.num_accepted
+    before = sum(len(each.emitted) for each in of.dice.steps[:index])
+    at = of.dice.num_prompt_tokens + before + step.num_accepted
     alone, drafted = of.dice_alone.statistics.num_tokens, of.dice.statistics.num_tokens
     text = f"""
 At temperature {step.temperature:g} the target draws its tokens by lot. The random number of each place depends on the
 seed and the place alone, so the draw is the same whether the drafter guessed or not. Here
-u = {uniform(int(of.dice.settings["seed"]), place):.3f} fell on “{_shown(own.text)}”, which had {own.probability:.1%};
+u = {uniform(int(of.dice.settings["seed"]), at):.3f} fell on “{_shown(own.text)}”, which had {own.probability:.1%};
 the guess was “{_shown(rejected.text)}”, which had {rejected.target_probability:.1%}.
 
 That makes a promise that can be checked. One token at a time, this answer has {alone} tokens; with drafts it has

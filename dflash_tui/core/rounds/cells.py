@@ -83,8 +83,9 @@ def draft_text(token: DraftToken | TreeToken) -> str:
     return UNKNOWN if token.text is None else token.text
 
 
-def round_summary(step: Step) -> str:
-    """The round in one line of words, for example ``kept 8 of 15 guesses, then corrected``."""
+def round_summary(step: Step, brief: bool = False) -> str:
+    """The round in one line of words, for example ``kept 8 of 15 guesses, then corrected``; ``brief`` leaves out what
+    the tokens show."""
     verdicts, guesses, verified = {token.verdict for token in step.emitted}, len(step.draft), step.num_verified
     unknown = "unknown" in verdicts
     if not step.draft:
@@ -93,12 +94,12 @@ def round_summary(step: Step) -> str:
     if not verified:
         return f"none of {guesses} guesses checked: the target wrote this token alone"
     last = step.emitted[-1].verdict if step.emitted else "accepted"
-    ended = f", then the answer ended{': the rest was not needed' * (guesses > len(step.emitted))}"
+    ended = f", then the answer ended{': the rest was not needed' * (guesses > len(step.emitted) and not brief)}"
     end = {"corrected": ", then corrected", "bonus": ", plus a bonus"}.get(last, ended)
     end = ", which of these tokens is not known" if unknown else end
     if step.tree:
         positions = num_positions(step)
         over = f"{positions} position{'s' * (positions != 1)}"
         return f"kept {step.num_accepted}{end} · checked a tree of {verified} over {over}"
-    of = f"{guesses} guesses" if verified == guesses else f"{verified} checked ({guesses} guessed)"
+    of = f"{guesses} guesses" if verified == guesses else f"{verified} checked{f' ({guesses} guessed)' * (not brief)}"
     return f"kept {step.num_accepted} of {of}{end}"

@@ -27,6 +27,10 @@ LONGEST_LOOK = 120
 """How many rounds ``Inspection.widths`` goes back at most: more than any screen has room for."""
 
 
+ROUNDED = 0.005
+"""How far off a chance and the worth of a time may be as they are told."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One position of the block: 1 is the first draft."""
@@ -128,10 +132,12 @@ class Inspection:
         verified, drafted = step.num_verified, MAX_DRAFT if step.tree else len(step.draft)
         if not choice.tok_s:  # nobody chose: now and then a whole draft is checked
             return f"checked all {verified}, to learn how often each place is right", f"checked all {verified}"
+        which = f"{'all' if verified == drafted else f'{verified} of'} {drafted}"
+        if self._tried:
+            return f"checked {which}, to see whether guesses are worth their time again", f"checked {which}, as a try"
         further = min(verified + 1, drafted)
         # A pass may be no slower for one row more: then even a hopeless guess is worth a look.
-        cost = f"costs {choice.cost_ms:.2f} ms" if choice.cost_ms >= 0.005 else "costs nothing"
-        which = f"{'all' if verified == drafted else f'{verified} of'} {drafted}"
+        cost = f"costs {choice.cost_ms:.2f} ms" if choice.cost_ms >= 0.005 else "costs no time"
         if verified == drafted and not step.tree:  # a chance of nearly 1 beside a guess that fell would read as wrong
             return f"checked {which}: the {ordinal(drafted)} {cost}", f"checked {which}"
         said = f"checked {f'the {verified} likeliest' if step.tree else which}: "
@@ -140,11 +146,21 @@ class Inspection:
         return f"{said}{likely} of such rounds and {cost}", f"{said}{likely}, {cost}", brief
 
     @property
+    def _tried(self) -> bool:
+        """Whether the next guess was worth its time, and was not checked: after rounds in which none was worth it, a
+        few are, whatever their chances."""
+        choice = self.step.choice
+        left = self.step.num_verified < (MAX_DRAFT if self.step.tree else len(self.step.draft))
+        return choice is not None and left and choice.chance - choice.cost_ms * choice.tok_s / 1e3 > ROUNDED
+
+    @property
     def _choice(self) -> str:
         """The end of a sentence, which says why no more drafts were verified."""
         choice = self.step.choice
         if choice is None:
             return " in this round"
+        if self._tried:
+            return ", to see whether guesses are worth their time again"
         worth = choice.cost_ms * choice.tok_s / 1e3
         return (
             f", for the next had a chance of {_percent(choice.chance)} and would have cost {choice.cost_ms:.2f} ms, "

@@ -18,7 +18,7 @@ from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig, MoeConfig
 from ...speculation.trees import WIDE_ROWS
 from ..attention_backends import TRITON
-from ..family import AFTER_NORM
+from ..family import AFTER_NORM, EMBEDDED
 from ..layers import AttentionModule, Experts, GatedMLP, RMSNorm, RopeTable, embedding, linear
 from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput, WidePass
 from .config import Gemma4Config
@@ -146,7 +146,7 @@ class Gemma4(TargetModel):
         positions = cache.positions(start, start + ids.shape[0])
         ropes = {rope: rope_table(positions, frequencies) for rope, frequencies in self.frequencies.items()}
         x = self.embed(ids)
-        tapped: dict[int, Tensor] = {}
+        tapped: dict[int, Tensor] = {EMBEDDED: x}
         layers = zip(self.layers, self.config.attention, cache.attention, strict=True)
         for index, (layer, config, layer_cache) in enumerate(layers):
             x = layer(x, start, layer_cache, ropes[config.rope])

@@ -21,7 +21,7 @@ from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.plain import PlainWeight
 from ...kv_cache.cache import Cache
 from ...speculation.trees import WIDE_ROWS
-from ..family import AFTER_NORM
+from ..family import AFTER_NORM, EMBEDDED
 from .decode_pass import Gemma4DecodePass
 from .kernel_layers import Gemma4Experts, Gemma4KernelLayer, kernel_layers
 from .modules import Gemma4
@@ -66,6 +66,8 @@ class TilePass(Gemma4DecodePass):
             target.config.rms_norm_eps, self.norm_style,
             tiles=self.tiles.rows,
         )  # fmt: skip
+        if (columns := self._feature_columns(EMBEDDED, 0)) is not None:
+            columns.copy_(buffers.x)
 
     def attend_and_choose(self, layer: Gemma4KernelLayer, routed: Gemma4Experts) -> None:
         """Runs all of a layer before its experts, the choice of experts included, and the dense MLP."""

@@ -23,6 +23,7 @@ from ...kernels.weights.kinds import weight_of
 from ...kernels.weights.q4 import Q4Weight
 from ...kernels.weights.weight import Weight
 from ...kv_cache.cache import Cache
+from ..family import EMBEDDED
 from ..layers import GatedMLP, RMSNorm
 from ..target import TargetOutput
 from .modules import PreNormDecoderLayer, PreNormTarget
@@ -75,7 +76,7 @@ class HostPass:
         cosines, sines = self._table(cache.positions(start, start + n))
         mask = _mask(n, start, num_heads // num_kv) if 1 < n <= MAX_ROWS else None
         x = self._target.embed(ids)
-        tapped: dict[int, Tensor] = {}
+        tapped: dict[int, Tensor] = {EMBEDDED: x}
         for index, (layer, layer_cache) in enumerate(zip(self._layers, cache.attention, strict=True)):
             heads = layer.qkv.linear((x * layer.attention_scale).to(_ROUNDED)).div(self._size(x)).view(n, -1, head_dim)
             turned = torch.addcmul(heads * cosines, heads.roll(head_dim // 2, -1), sines)

@@ -5,6 +5,7 @@ for some."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -18,14 +19,27 @@ from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import Activation, AttentionConfig, MoeConfig
 from ..attention_backends import TRITON
-from ..family import TargetConfig
+from ..family import EMBEDDED, TargetConfig
 from ..layers import AttentionModule, Experts, GatedMLP, RMSNorm, RopeTable, embedding, linear
 from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput
 from .config import PreNormConfig
 
 
+class Attending(Protocol):
+    """What attention needs to know of a model's config."""
+
+    @property
+    def hidden_size(self) -> int: ...
+    @property
+    def rms_norm_eps(self) -> float: ...
+    @property
+    def norm_style(self) -> Literal["gemma", "qwen"]: ...
+    @property
+    def head_norms(self) -> bool: ...
+
+
 class PreNormAttention(AttentionModule):
-    def __init__(self, layer: AttentionConfig, config: PreNormConfig):
+    def __init__(self, layer: AttentionConfig, config: Attending):
         super().__init__(layer)
         hidden, kv_size = config.hidden_size, layer.num_kv_heads * layer.head_dim
         self.q_proj = linear(hidden, layer.num_heads * layer.head_dim, layer.biases)
@@ -178,7 +192,7 @@ class PreNormTarget(OneRopeTarget):
             return self.host_pass(ids, start, cache, taps)
         rope = rope_table(cache.positions(start, start + ids.shape[0]), self.frequencies)
         x = self.embed(ids)
-        tapped: dict[int, Tensor] = {}
+        tapped: dict[int, Tensor] = {EMBEDDED: x}
         for index, (layer, layer_cache) in enumerate(zip(self.layers, cache.attention, strict=True)):
             x = layer(x, start, layer_cache, rope)
             if index in taps:

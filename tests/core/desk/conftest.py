@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from dflash_tui.core.conversation.chat import Exchange, Queued
+from dflash_tui.core.conversation.chat import Queued
 from dflash_tui.core.conversation.slash import WaysOut, parse_slash
 from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.desk.commands import COMMANDS
 from dflash_tui.core.desk.context_fit import WhenFull
 from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
 from dflash_tui.core.desk.event_queue import EventQueue
-from dflash_tui.core.desk.face import Change, Place, Question, Result, View
+from dflash_tui.core.desk.face import Change, Place, Question, Result, Summary, View
 from dflash_tui.core.race.opponent import Opponent
 from dflash_tui.core.race.race import Joules, Race
 from dflash_tui.core.sessions.sessions import SessionLog
@@ -137,7 +138,7 @@ class Listener:
     def give_back(self, questions: Sequence[Queued]) -> None:
         self.given_back += [each.text for each in questions]
 
-    def reword(self, exchange: Exchange) -> None:
+    def reword(self, exchange: Turn) -> None:
         self.reworded.append(exchange.number)
 
     def copy(self, what: str, block: CodeBlock) -> None:
@@ -151,8 +152,8 @@ class Listener:
         else:
             self.work.append(lambda: then(work()))
 
-    def sum_up(self, ask: Ask, then: Callable[[str | None], None]) -> None:
-        then(self.summary)
+    def sum_up(self, ask: Ask, then: Callable[[Summary], None]) -> None:
+        then(Summary(self.summary or ""))
 
     def race(self, create: Callable[[Joules], Race], opponent: Opponent | None) -> None:
         self.races.append(create(lambda: None))

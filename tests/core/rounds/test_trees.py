@@ -124,7 +124,7 @@ def test_a_round_with_a_tree_is_summed_up() -> None:
 
 
 def test_the_edge_of_a_tree_says_why_it_is_no_larger() -> None:
-    choice = WidthChoice(0.04, 0.02, 700.0)
+    choice = WidthChoice(0.04, 0.02, 2500.0)
     small = replace(make_tree_step((0,), rows=12), choice=choice)
     assert seen(small).width[0] == "checked the 11 likeliest: the 12th is kept in 4% of such rounds and costs 0.02 ms"
     assert seen(replace(SECOND, choice=choice)).width[0].startswith("checked the 15 likeliest: the 15th is kept in 4%")

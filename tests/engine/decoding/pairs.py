@@ -31,6 +31,8 @@ from engine.speculation.lookup import continuation, longest_match
 from engine.speculation.one_row import OneRowPasses
 from engine.speculation.trees import CHOICES
 from support.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, write_drafter
+from support.eagle import write_eagle
+from support.speculators import write_speculators
 from tests.engine.assistants import lending_keys, write_assistant
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models import gpt_oss, pre_norm, qwen3_5
@@ -114,11 +116,33 @@ def recurrent(folder: Path, experts: bool = False, own: bool = False) -> None:
         without_softcap(folder)
 
 
+def eagle(folder: Path, family: str) -> None:
+    """Of two published layouts, with a vocabulary of its own or all tokens."""
+    if family == "llama":
+        pre_norm.write_target(folder / "target", family, 7, num_hidden_layers=2, **HEADS)
+        write_eagle(folder / "drafter", "speculators", VOCAB_SIZE, [0, 1], norm_before_fc=True)
+    else:
+        random_target([SLIDING, FULL], family == "experts", seed=2, **HEADS).save_pretrained(folder / "target")
+        fields = {"fc_norm": True, "norm_output": True}
+        write_eagle(folder / "drafter", "SpecForge", VOCAB_SIZE, [0], count=None, head_norms=True, **fields)
+
+
+def few_tokens(folder: Path) -> None:
+    """A DFlash in the speculators layout with tables of its own, whose first row drafts."""
+    random_target([SLIDING, FULL], False, seed=2, **HEADS).save_pretrained(folder / "target")
+    config = drafter_config([SLIDING, FULL], [0, 1], 2, **HEADS)
+    write_speculators(folder / "drafter", config, 2, 40, True, sample_from_anchor=True)
+
+
 PAIRS: dict[str, Callable[[Path], None]] = {
     "dense": lambda folder: gemma(folder, False),
     "experts": lambda folder: gemma(folder, True),
     "dense, MTP": lambda folder: gemma(folder, False, assistant=True),
     "experts, MTP": lambda folder: gemma(folder, True, assistant=True),
+    "dense, few tokens": few_tokens,
+    "dense, EAGLE-3": lambda folder: eagle(folder, "dense"),
+    "experts, EAGLE-3": lambda folder: eagle(folder, "experts"),
+    "llama, EAGLE-3": lambda folder: eagle(folder, "llama"),
     "llama": lambda folder: plain(folder, "llama"),
     "qwen3_moe": lambda folder: plain(folder, "qwen3_moe"),
     "gpt_oss": gpt,

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpre
 
 CELLS = [
     *(("dense", way) for way in ("block", "tree", "lookup")),
+    ("llama, EAGLE-3", "own drafts, few"),
     *((family, "block") for family in ("experts", "llama", "gpt_oss", "qwen3_5")),
 ]
 

@@ -65,12 +65,15 @@ class RoundStrip(Widget):
         return Content("\n").join(lines[: max(self.size.height, 1)])
 
     def _title(self, step: Step) -> Content:
-        title = Content.assemble((f"round {step.index}", "bold"), f" · {round_summary(step)}")
+        number = Content.styled(f"round {step.index}", "bold")
+        title, brief = (number + f" · {round_summary(step, brief=few)}" for few in (False, True))
         spent = f"{step.total_ms:.1f} ms"
         if step.draft_ms is not None and step.verify_ms is not None:
             spent = f"guess {step.draft_ms:.1f} + check {step.verify_ms:.1f} ms"
         times = Content.styled(f" · {spent}", "$verdict-pending")
-        return title + times if title.cell_length + times.cell_length <= self.size.width else title
+        told = (title + times, title, brief)
+        fits = (each for each in told if each.cell_length <= self.size.width)
+        return next(fits, None) or brief.truncate(self.size.width, ellipsis=True)
 
 
 def _cells(step: Step, width: int) -> tuple[Content, Content]:
@@ -79,11 +82,11 @@ def _cells(step: Step, width: int) -> tuple[Content, Content]:
     tokens: list[tuple[str, str]] = []
     numbers: list[str] = []
     used = 0
-    for place, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         text = MARKS.get(cell.fate, "") + visible(cell.text)
         number = "" if cell.probability is None else probability(cell.probability)
         size = max(cell_len(text), len(number))
-        left = len(cells) - place
+        left = len(cells) - index
         more = f"+{left} more"
         if used + size > width - (len(more) + 1 if left > 1 else 0):
             tokens.append((more, "$verdict-pending"))

@@ -26,12 +26,13 @@ from ....kernels.weights.plain import PlainWeight
 from ....kernels.weights.weight import Weight
 from ....kv_cache.cache import Cache
 from ...drafter import Committed, RoundRows
+from ...paired import kept_of
 from ...target import TargetModel
 from ..gated_layers import GatedLayers
 from ..kernel_layers import AttendingMixer, Qwen35KernelLayer, kernel_layer
 from ..modules import Qwen35DecoderLayer
 from .config import QwenMtpConfig
-from .modules import QwenMtp, kept_of
+from .modules import QwenMtp
 
 
 class QwenMtpDraftPass:

@@ -1,6 +1,6 @@
 """Qwen3.5's layer that drafts (MTP). From the target's hidden state behind a row and the token that comes next it makes
 the hidden state that the target's head reads the token after that from; for each further draft its own takes the
-target's place. It keeps keys and values of every row that counts, also of the prompt's."""
+target's position. It keeps keys and values of every row that counts, also of the prompt's."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from ....kernels.reference.rope import inverse_frequencies, rope_table
+from ....kernels.reference.rope import inverse_frequencies
 from ....kernels.weights.int8 import Int8Weight
 from ....kernels.weights.kinds import weight_of
 from ....kv_cache.cache import Cache
-from ....kv_cache.last_rows import LastRowsState
 from ....kv_cache.layer_cache import LayerCache
-from ...drafter import DraftBinding, Drafter
+from ...drafter import DraftBinding
 from ...layers import RopeTable, linear
+from ...paired import Drafted, PairedDrafter, Pairs
 from ...target import TargetModel
 from ..modules import CentredNorm, Qwen35DecoderLayer, row_order
 from .config import QwenMtpConfig
@@ -58,14 +58,12 @@ class MtpLayer(nn.Module):
         return joined
 
 
-class QwenMtp(Drafter):
-    """Drafts one token after the other. Of what is committed it knows all rows but the newest, whose next token is the
-    anchor: a draft begins with that row."""
+class QwenMtp(PairedDrafter):
+    """The layer as a drafter."""
 
     branch_ends = ("self_attn.o_proj.weight", "down_proj.weight", "experts.down_proj")
     read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
     never_packed = ("mlp.gate.weight", "shared_expert_gate.weight")
-    sequential = True
     config: QwenMtpConfig
 
     def __init__(self, config: QwenMtpConfig):
@@ -90,39 +88,13 @@ class QwenMtp(Drafter):
         features, tokens, rows, tiles, head, _ = bound
         return draft_pass.QwenMtpDraftPass(self, target, cache, features, tokens, rows, tiles, head)
 
-    def ingest(self, features: Tensor, cache: Cache) -> None:
+    def rows_of(self, features: Tensor) -> Pairs:
         hidden, embedded = features.chunk(2, dim=-1)
-        start, end = cache.length, cache.length + len(features)
-        keys, rows = kept_of(cache)
-        cache.note_written(end)
-        if start == 0:  # no hidden state stands before the first token
-            before, embedded = hidden[:-1], embedded[1:]
-        else:
-            before = torch.cat((rows.at(start - 1), hidden[:-1]))
-        if len(before):
-            first = max(start - 1, 0)
-            self.mtp.remember(embedded, before, first, keys, self._rope(first, len(before), cache))
-        rows.write(start, hidden)
-        cache.commit(end)
+        return Pairs(embedded, hidden)
 
-    def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
-        newest = cache.length - 1
-        keys, rows = kept_of(cache)
-        hidden, drafts = rows.at(newest), []
-        token = torch.tensor([anchor], device=hidden.device)
-        for step in range(block_size - 1):
-            position = newest + step
-            hidden = self.mtp(target.embed(token), hidden, position, keys, self._rope(position, 1, cache))
-            drafts.append(target.logits(hidden).softmax(dim=-1))
-            token = drafts[-1].argmax(dim=-1)
-        return torch.cat(drafts)
+    def remember(self, pairs: Pairs, start: int, keys: LayerCache, rope: RopeTable) -> None:
+        self.mtp.remember(pairs.embedded, pairs.hidden, start, keys, rope)
 
-    def _rope(self, start: int, count: int, cache: Cache) -> RopeTable:
-        return rope_table(cache.positions(start, start + count), self.frequencies)
-
-
-def kept_of(cache: Cache) -> tuple[LayerCache, LastRowsState]:
-    """The two states of the drafter's cache: its keys and values, and the target's newest hidden states."""
-    keys, rows = cache.layers
-    assert isinstance(keys, LayerCache) and isinstance(rows, LastRowsState)
-    return keys, rows
+    def step(self, target: TargetModel, pair: Pairs, position: int, keys: LayerCache, rope: RopeTable) -> Drafted:
+        hidden = self.mtp(pair.embedded, pair.hidden, position, keys, rope)
+        return Drafted(target.logits(hidden), hidden)

@@ -15,6 +15,9 @@ pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpre
 CELLS = [
     *(("dense", way) for way in ("none", "own drafts", "in turns", "beside")),
     ("dense, MTP", "own drafts, few"),
+    *(("dense, few tokens", way) for way in ("own drafts", "tree")),
+    *((f"{family}, EAGLE-3", "own drafts, few") for family in ("dense", "experts")),
+    *(("llama, EAGLE-3", way) for way in ("block", "in turns")),
     ("qwen3_moe", "block"),
     ("llama", "tree"),
     *(("qwen3_5", way) for way in ("tree", "own drafts", "width")),

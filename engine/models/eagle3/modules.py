@@ -1,0 +1,130 @@
+"""EAGLE-3. Features of some target layers become one hidden state a row; a layer reads it beside the embedding of the
+token that comes next, each normed, and a head says the token after that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from ...kernels.decode.products.head import capped_logits
+from ...kernels.reference.rope import apply_rope, inverse_frequencies
+from ...kernels.weights.int8 import Int8Weight
+from ...kernels.weights.kinds import weight_of
+from ...kv_cache.cache import Cache
+from ...kv_cache.layer_cache import LayerCache
+from ...layer_config import AttentionConfig
+from ..drafter import DraftBinding
+from ..layers import GatedMLP, RMSNorm, RopeTable, linear
+from ..paired import Drafted, PairedDrafter, Pairs
+from ..pre_norm.modules import PreNormAttention
+from ..target import TargetModel
+from .config import Eagle3Config
+
+if TYPE_CHECKING:
+    from .draft_pass import Eagle3DraftPass
+
+
+class EagleAttention(PreNormAttention):
+    """Attention whose queries, keys and values are of pairs, twice as wide as what comes out."""
+
+    def __init__(self, layer: AttentionConfig, config: Eagle3Config):
+        super().__init__(layer, config)
+        kv_size = layer.num_kv_heads * layer.head_dim
+        for name, size in (("q_proj", layer.num_heads * layer.head_dim), ("k_proj", kv_size), ("v_proj", kv_size)):
+            setattr(self, name, linear(2 * config.hidden_size, size, layer.biases))
+
+    def remember(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> None:
+        """Writes keys and values of pairs x [n, 2 * hidden] at start .. start + n - 1 into the cache."""
+        k, v = (each(x).view(len(x), -1, self.config.head_dim) for each in (self.k_proj, self.v_proj))
+        cache.write(start, apply_rope(k if self.k_norm is None else self.k_norm(k), rope), v)
+
+
+class EagleLayer(nn.Module):
+    """The layer. ``forward`` takes pairs and returns the residual stream behind it, [n, hidden]."""
+
+    def __init__(self, config: Eagle3Config, layer: AttentionConfig):
+        super().__init__()
+        hidden, eps = config.hidden_size, config.rms_norm_eps
+        self.self_attn = EagleAttention(layer, config)
+        self.mlp = GatedMLP(hidden, config.intermediate_size, "silu")
+        self.input_layernorm, self.hidden_norm, self.post_attention_layernorm = (
+            RMSNorm(hidden, eps, "qwen") for _ in range(3)
+        )
+        self.residual_normed = config.residual_normed
+
+    def join(self, pairs: Pairs) -> Tensor:
+        """[n, 2 * hidden]: embeddings, normed, beside hidden states, normed. The target's scale of its embeddings goes
+        with the norm."""
+        return torch.cat((self.input_layernorm(pairs.embedded), self.hidden_norm(pairs.hidden)), dim=-1)
+
+    def forward(self, pairs: Pairs, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
+        joined = self.join(pairs)
+        x = joined[:, pairs.hidden.shape[1] :] if self.residual_normed else pairs.hidden
+        x = x + self.self_attn(joined, start, cache, rope)
+        out: Tensor = x + self.mlp(self.post_attention_layernorm(x))
+        return out
+
+
+class Eagle3(PairedDrafter):
+    """An EAGLE-3 drafter."""
+
+    branch_ends = ("self_attn.o_proj.weight", "mlp.down_proj.weight")
+    read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
+    never_packed = ("embed_tokens.weight",)
+    config: Eagle3Config
+
+    def __init__(self, config: Eagle3Config):
+        super().__init__()
+        self.config = config
+        hidden, eps, count = config.hidden_size, config.rms_norm_eps, len(config.taps)
+        if config.feature_norms == "together":
+            self.input_norm = RMSNorm(count * hidden, eps, "qwen")
+        elif config.feature_norms == "each":
+            self.fc_norm = nn.ModuleList(RMSNorm(hidden, eps, "qwen") for _ in range(count))
+        self.fc = linear(count * hidden, hidden, config.feature_bias)
+        self.layers = nn.ModuleList(EagleLayer(config, layer) for layer in config.layers)
+        self.norm = RMSNorm(hidden, eps, "qwen")
+        self._bring_tables(hidden)
+
+    @property
+    def layer(self) -> EagleLayer:
+        (layer,) = self.layers
+        assert isinstance(layer, EagleLayer)
+        return layer
+
+    @property
+    def in_8_bits(self) -> bool:
+        return isinstance(weight_of(self.fc), Int8Weight)
+
+    def prepare(self) -> None:
+        self.frequencies = inverse_frequencies(self.config.layers[0].rope, self.norm.weight.device)
+
+    def normed_features(self, features: Tensor) -> Tensor:
+        """What ``fc`` reads of features [n, taps * hidden]."""
+        match self.config.feature_norms:
+            case "together":
+                features = self.input_norm(features)
+            case "each":
+                parts = zip(self.fc_norm, features.chunk(len(self.fc_norm), dim=-1), strict=True)
+                features = torch.cat([norm(part) for norm, part in parts], dim=-1)
+        return features
+
+    def rows_of(self, features: Tensor) -> Pairs:
+        hidden = self.config.hidden_size
+        return Pairs(features[:, -hidden:], self.fc(self.normed_features(features[:, :-hidden])))
+
+    def remember(self, pairs: Pairs, start: int, keys: LayerCache, rope: RopeTable) -> None:
+        self.layer.self_attn.remember(self.layer.join(pairs), start, keys, rope)
+
+    def step(self, target: TargetModel, pair: Pairs, position: int, keys: LayerCache, rope: RopeTable) -> Drafted:
+        x = self.layer(pair, position, keys, rope)
+        normed = self.norm(x)
+        return Drafted(capped_logits(normed, self.head_of(target), None), normed if self.config.feeds_normed else x)
+
+    def draft_pass(self, target: TargetModel, cache: Cache, bound: DraftBinding) -> Eagle3DraftPass:
+        from . import draft_pass
+
+        assert bound.choices is None
+        return draft_pass.Eagle3DraftPass(self, target, cache, bound)

@@ -1,0 +1,160 @@
+"""Drafters in each published layout draft what the published mathematics says, at every position of a text, and change
+no text. The references share no code with the engine; the features are those of ``transformers``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import PreTrainedModel
+
+from engine.decoding.decoder import Decoder
+from engine.kv_cache.cache import Cache
+from engine.loading.checkpoint import load_drafter, load_target
+from engine.models.dflash.modules import DFlashDrafter
+from engine.models.drafter import Draft, Drafter
+from engine.models.target import TargetModel
+from support.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target
+from support.eagle import ReferenceEagle, default_taps, eagle_config, write_eagle
+from support.reference_drafter import ReferenceDrafter
+from support.speculators import write_speculators
+from tests.engine.conftest import CPU, no_progress
+from tests.engine.models import pre_norm
+from tests.engine.small_decoders import ScriptedDrafter, faulty, oracle, prompt_ids, run_turn, set_stops, settings
+
+DEPTH, ROUNDS, DRAFTS, CONTEXT = 7, 300, 4, 1024
+PROMPT = prompt_ids(30)
+
+References = Callable[[Tensor, Sequence[int], int], list[int]]
+"""(features of all committed rows, their tokens and the anchor, how many) -> drafts."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """A drafter in a layout, beside the features that it reads and what it should draft."""
+
+    taps: Sequence[int]
+    write: Callable[[Path, Tensor], References]
+    """Writes it into a folder, for a target with this embedding."""
+
+
+def eagle(
+    layout: str, family_taps: Sequence[int], head_norms: bool = False, count: int | None = 40, **fields: Any
+) -> Published:
+    def write(folder: Path, embedding: Tensor) -> References:
+        tensors = write_eagle(folder, layout, VOCAB_SIZE, family_taps, head_norms=head_norms, count=count, **fields)
+        return ReferenceEagle(eagle_config(layout, VOCAB_SIZE, count, family_taps, **fields), tensors, embedding).draft
+
+    return Published(family_taps, write)
+
+
+def dflash(first_drafts: bool, embedding_too: bool) -> Published:
+    """In the speculators layout: raw rows of the embedding, no cap, sliding layers causal, a head of its own."""
+    taps = [0, 3]
+    config = drafter_config([SLIDING, FULL], taps, DEPTH, block_size=8)
+
+    def write(folder: Path, embedding: Tensor) -> References:
+        tensors = write_speculators(folder, config, 3, 40, embedding_too, sample_from_anchor=first_drafts)
+        reference, rows = ReferenceDrafter(config, tensors), tensors.get("embed_tokens.weight", embedding)
+        tokens = torch.arange(40) + tensors["d2t"]
+
+        def draft(features: Tensor, ids: Sequence[int], count: int) -> list[int]:
+            block = torch.full((count if first_drafts else count + 1,), config["dflash_config"]["mask_token_id"])
+            block[0] = ids[-1]
+            hidden = reference.hidden(features, rows[block])
+            logits = (hidden if first_drafts else hidden[1:]) @ tensors["lm_head.weight"].T
+            return tokens[logits.argmax(dim=-1)].tolist()
+
+        return draft
+
+    return Published(taps, write)
+
+
+DRAFTERS = {
+    "SafeAILab": eagle("SafeAILab", default_taps(DEPTH)),
+    "SpecForge": eagle("SpecForge", [0, 2, 4], head_norms=True, fc_norm=True, norm_output=True),
+    "NVIDIA": eagle("NVIDIA", [1, 3], count=None),
+    "speculators": eagle("speculators", [0, 2, 6], norm_before_fc=True),
+    "speculators, EAGLE-3.1": eagle(
+        "speculators", [0, 2, 4], fc_norm=True, norm_output=True, norm_before_residual=False
+    ),
+    "speculators DFlash": dflash(False, True),
+    "speculators DFlash, first row drafts": dflash(True, False),
+}
+
+
+class Watched(ScriptedDrafter):
+    """Drafts as the real drafter does, which is noted, and says what mostly is right, so that rounds accept many."""
+
+    def __init__(self, real: Drafter, text: Sequence[int]):
+        super().__init__(cast(DFlashDrafter, real), faulty(oracle(text), 0.5, 1))
+        self.seen: list[tuple[int, list[int]]] = []
+
+    def draft(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Draft:  # type: ignore[override]
+        self.seen.append((cache.length, self._real.draft(target, anchor, block_size, cache).ids.tolist()))
+        ids = list(self.proposal(cache.length, anchor, block_size - 1))
+        return Draft(torch.tensor(ids), torch.full((block_size - 1,), 0.5))
+
+
+def target_of(family: str, folder: Path) -> PreTrainedModel:
+    if family == "gemma4":
+        model: PreTrainedModel = random_target([*[SLIDING, SLIDING, FULL] * 2, FULL], False, seed=4)
+        model.save_pretrained(folder)
+        return model
+    return pre_norm.write_target(folder, family, 4, num_hidden_layers=DEPTH)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [*((name, "llama") for name in DRAFTERS), *((name, "gemma4") for name in list(DRAFTERS)[3:6])],
+)
+@torch.inference_mode()
+def test_drafts_of_300_rounds(name: str, family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    published = DRAFTERS[name]
+    theirs = target_of(family, tmp_path / "target")
+    target = load_target(tmp_path / "target", CPU, no_progress)
+    set_stops(monkeypatch, target)  # type: ignore[arg-type]
+    reference = published.write(tmp_path / "drafter", target.embed_tokens.weight)
+    drafter = load_drafter(tmp_path / "drafter", target, no_progress)
+    asked = [
+        settings(max_new_tokens=330, block_size=DRAFTS + 1),
+        settings(max_new_tokens=330, block_size=DRAFTS + 1, temperature=0.8, seed=3),
+    ]
+    rounds = 0
+    for wanted in asked:
+        plain = run_turn(Decoder(target, None, CONTEXT), PROMPT, wanted)
+        text = [*PROMPT, *plain.ids]
+        watched = Watched(drafter, text)
+        answer = run_turn(Decoder(target, cast(Drafter, watched), CONTEXT), PROMPT, wanted)
+        assert answer.ids == plain.ids
+        hidden = theirs(torch.tensor([text]), output_hidden_states=True).hidden_states
+        states = [hidden[tap + 1][0] for tap in published.taps]
+        if DEPTH - 1 in published.taps:  # transformers norms the last
+            states[-1] = outputs_of(theirs, text)[DEPTH - 1]
+        features = torch.cat(states, dim=-1)
+        for end, drafts in watched.seen:
+            assert drafts == reference(features[:end], text[: end + 1], len(drafts)), end
+        accepted = [done.num_accepted for done in answer.rounds]
+        assert max(accepted) == DRAFTS and 0 in accepted[1:]
+        rounds += len(watched.seen)
+    assert rounds >= ROUNDS
+
+
+def outputs_of(model: PreTrainedModel, text: Sequence[int]) -> list[Tensor]:
+    """The outputs of all layers."""
+    found: list[Tensor] = []
+    layers = model.get_decoder().layers
+
+    def note(_module: object, _inputs: object, output: Any) -> None:
+        found.append((output[0] if isinstance(output, tuple) else output)[0])
+
+    hooks = [layer.register_forward_hook(note) for layer in layers]
+    model(torch.tensor([text]))
+    for hook in hooks:
+        hook.remove()
+    return [each if each.dim() == 2 else each[0] for each in found]
