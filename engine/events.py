@@ -24,43 +24,15 @@ from .rounds.step import (
     accepted_in,
     rounded,
     sources_in,
-    verified_in,
 )
 
 __all__ = [
-    "MICROSECONDS",
-    "PROBABILITY_STEPS",
-    "Channel",
-    "Clock",
-    "DraftToken",
-    "EmittedToken",
-    "EngineError",
-    "EngineReady",
-    "ErrorKind",
-    "Event",
-    "FinishReason",
-    "LoadProgress",
-    "Match",
-    "Notice",
-    "PrefillDone",
-    "Source",
-    "SourceStatistics",
-    "Step",
-    "TreeToken",
-    "TurnFinished",
-    "TurnStarted",
-    "TurnStatistics",
-    "Verdict",
-    "WidthChoice",
-    "accepted_in",
-    "event_from_dict",
-    "event_to_dict",
-    "rounded",
-    "shortened",
-    "sources_in",
+    "MICROSECONDS", "PROBABILITY_STEPS", "Channel", "Clock", "DraftToken", "EmittedToken", "EngineError",
+    "EngineReady", "ErrorKind", "Event", "FinishReason", "LoadProgress", "Match", "Notice", "PrefillDone", "Source",
+    "SourceStatistics", "Step", "TreeToken", "TurnFinished", "TurnStarted", "TurnStatistics", "Verdict",
+    "WidthChoice", "accepted_in", "event_from_dict", "event_to_dict", "rounded", "shortened", "sources_in",
     "statistics_from_dict",
-    "verified_in",
-]
+]  # fmt: skip
 
 FinishReason = Literal["stop", "length", "context", "stopped", "error"]
 """Why a turn ended: the model said so, ``max_new_tokens``, the context is full, the user stopped it, or an error."""
