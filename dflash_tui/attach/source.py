@@ -48,6 +48,8 @@ class ServerSource:
         self._news = asyncio.Event()
         self._reaching: asyncio.Future[ReachedServer] | None = None
         self._answering: asyncio.Future[None] | None = None
+        self._answered: int | None = None
+        """The number of the turn that runs or ran last."""
         """The running answer, which a stop cancels."""
         self._ready = self._closing = False
         self._thread = Thread(target=self._main, name="server", daemon=True)
@@ -106,21 +108,24 @@ class ServerSource:
                 case Ask():
                     self._waiting.append(command)
                 case Stop():
-                    self._stop()
+                    self._stop(command.turn)
                 case Close():
                     self._closing = True
-                    self._stop()
+                    self._stop(None)
                     if self._reaching is not None:
                         self._reaching.cancel()
             self._news.set()
 
-    def _stop(self) -> None:
-        if self._answering is not None:
+    def _stop(self, turn: int | None) -> None:
+        """End a turn, or withdraw the question of one that waits. None: the one that runs, or before there is a server
+        all that wait."""
+        if self._answering is not None and turn in (None, self._answered):
             self._answering.cancel()
-        elif not self._ready:
-            for ask in self._waiting:
+            return
+        for ask in tuple(self._waiting):
+            if ask.turn == turn or (turn is None and not self._ready):
+                self._waiting.remove(ask)
                 self._emit(TurnFinished(ask.turn, "stopped", ""))
-            self._waiting.clear()
 
     async def _until_closed(self, reaching: Coroutine[None, None, ReachedServer]) -> ReachedServer | None:
         self._reaching = asyncio.ensure_future(reaching)
@@ -156,7 +161,7 @@ class ServerSource:
 
     async def _answer(self, connection: Connection, server: ReachedServer, ask: Ask) -> None:
         turn = ServerTurn(connection, server, ask, self._emit)
-        self._answering = asyncio.ensure_future(turn.run())
+        self._answering, self._answered = asyncio.ensure_future(turn.run()), ask.turn
         try:
             await self._answering
         except asyncio.CancelledError:  # before it began
