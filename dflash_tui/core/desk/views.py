@@ -172,8 +172,8 @@ class RoundView:
         settings = turn.started.settings if turn.started is not None else {}
         seed = settings.get("seed") if self.local else None
         ready, plain_ms = self.chat.reducer.ready, turn.snapshot.alone_ms
-        recurs = ready is not None and ready.recurs
-        found = inspect(turn.history, place, turn.num_prompt_tokens, seed, plain_ms, recurs=recurs)
+        recurs, method = (False, None) if ready is None else (ready.recurs, ready.method)
+        found = inspect(turn.history, place, turn.num_prompt_tokens, seed, plain_ms, recurs=recurs, method=method)
         wrote = "".join(token.text for token in found.step.emitted if token.channel != "control")
         said = quoted(wrote, control=not wrote)
         yield f"Round {place} of 0 to {last} wrote {said}: {'; '.join(filter(None, (found.summary, found.memory)))}."

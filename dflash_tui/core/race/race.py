@@ -10,7 +10,19 @@ from itertools import accumulate
 from math import inf, log, sqrt
 from statistics import median, stdev
 
-from engine.commands import AUTO, NO_DRAFTER, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
+from engine.commands import (
+    AUTO,
+    METHODS,
+    NO_DRAFTER,
+    Ask,
+    BlockSize,
+    Command,
+    DraftBy,
+    GenerationSettings,
+    Message,
+    Method,
+    Stop,
+)
 from engine.events import EmittedToken, EngineError, EngineReady, Event, TurnFinished
 from engine.speculation.lookup import num_agreed
 
@@ -41,15 +53,18 @@ class Lane:
     """Which of the race's engines and servers runs it."""
 
 
-KINDS = {"dflash": "DFlash", "mtp": "MTP", "lookup": "Lookup"}
-"""Drafters that are asked for by their kind, for people."""
+KINDS: dict[str, str] = {**dict(METHODS.items()), LOOKUP: "Lookup"}
+"""Kinds of drafters, for people: some are asked for by them."""
+CALLED: dict[str, Method] = {"assistant": "mtp", "eagle3": "eagle3", "dspark": "dspark", "dflash2": "dflash2"}
+"""What the names of published drafters hold, by which a drafter's method is told before it is loaded."""
 
 
 def kind_of(drafter: str | None) -> str:
     """The kind of a drafter, as one of ``KINDS``, by how published ones are called."""
-    if drafter in KINDS:
-        return drafter
-    return "mtp" if drafter is not None and drafter.rstrip("/").endswith("assistant") else "dflash"
+    if drafter is None or drafter in KINDS:
+        return drafter or "dflash"
+    called = drafter.rstrip("/").rpartition("/")[2].lower()
+    return next((method for part, method in CALLED.items() if part in called), "dflash")
 
 
 def block_name(size: BlockSize, drafter: str = "dflash") -> str:
@@ -158,6 +173,11 @@ class LaneResult:
     def tokens_per_pass(self) -> float:
         """Tokens behind the first that a pass of the target writes; 0 without one."""
         return (self.num_tokens - 1) / self.target_passes if self.target_passes else 0.0
+
+    @property
+    def pass_ms(self) -> float:
+        """Milliseconds between two passes of the target: those of a round; 0 without one."""
+        return self.decode_ms / self.target_passes if self.target_passes else 0.0
 
     @property
     def draft_passes(self) -> int:
