@@ -11,7 +11,6 @@ from pathlib import Path
 
 from dflash_tui.app.application import ChatApp
 from dflash_tui.core.conversation.chat import Chat
-from dflash_tui.core.conversation.reducer import TurnState
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.replay.bundled import find_recording
 from dflash_tui.core.replay.recording import read_recording
@@ -50,10 +49,13 @@ def recorded() -> tuple[EngineReady, list[Event], list[Step]]:
 
 def hold_against(chat: Chat, ready: EngineReady, alone: list[Step]) -> None:
     """Have the chat know what the target alone took, as if it had answered without speculation before."""
-    before = TurnState(0, by=ready, speculation=False)
+    chat.reducer.apply(ready)
+    chat.reducer.apply(TurnStarted(0, 0, 0, {"speculation": False}))
     for step in alone:
-        before.history.append(step)
-    chat.reducer.adopt(before)
+        chat.reducer.apply(replace(step, turn=0))
+    chat.reducer.apply(TurnFinished(0, "stop", ""))
+    chat.reducer.take_spans()
+    chat.reducer.stand_at(None)
 
 
 class Shown:

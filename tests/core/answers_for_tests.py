@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.export.document import CellTable, ExportedAnswer, ExportedPage, Heading, Origin, Prose, RoundFigure
 from dflash_tui.core.files.running import RunResult
 from engine.commands import GenerationSettings
-from engine.events import EmittedToken, Step
+from engine.events import EmittedToken, Step, TurnFinished
 from support.events_for_tests import make_step
 
 HOSTILE = "</script><script>alert(1)</script>\x1b[31m\u202e\x00<img src=x onerror=alert(2)>&amp;\ud800 ]]> -->"
@@ -56,3 +58,10 @@ def hostile_document() -> ExportedPage:
         RunResult(1, "ended", 0, 0.1, f"{HOSTILE}\n\t{HOSTILE}"),
     )
     return ExportedPage(HOSTILE, sections, Origin(HOSTILE, HOSTILE, HOSTILE, HOSTILE, "2026-11-21T04:00:00+00:00"))
+
+
+def answered(number: int, question: str, text: str, **known: Any) -> Turn:
+    """A turn that has ended by itself."""
+    turn = Turn(number, question, **known)
+    turn.finish(TurnFinished(number, "stop", text))
+    return turn

@@ -9,10 +9,11 @@ from textual.app import ComposeResult
 from textual.containers import Container, ScrollableContainer
 from textual.scroll_view import ScrollView
 
-from dflash_tui.core.conversation.chat import Chat, Exchange
+from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.folds import below_answer
 from dflash_tui.core.conversation.transcript import around_answers, marks, question_spans, retell
 from dflash_tui.core.conversation.tree import Part
+from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.text.spans import Span, Spans
 from engine.events import EngineError, LoadProgress
 
@@ -26,7 +27,7 @@ from ..widgets.token_log import TokenLog
 class Told(NamedTuple):
     """Where in the transcript a question stands, and what it looked like when it was written there."""
 
-    exchange: Exchange
+    exchange: Turn
     start: int
     """The place of its first character in the transcript."""
 

@@ -10,9 +10,10 @@ from textual.app import ComposeResult
 from textual.containers import Container, Horizontal
 from textual.widgets import Static
 
-from dflash_tui.core.conversation.chat import Exchange, Queued
+from dflash_tui.core.conversation.chat import Queued
 from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.conversation.start import Start, starters_of
+from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.desk.desk import Desk
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.desk.face import Change, Place
@@ -133,7 +134,7 @@ class ChatDisplay(DeskScreen):
             what = "1 question was" if len(questions) == 1 else f"{len(questions)} questions were"
             self.conversation.note(f"{what} not asked; ↑ brings back one after the other")
 
-    def reword(self, exchange: Exchange) -> None:
+    def reword(self, exchange: Turn) -> None:
         self.leave_edit()
         self.prompt.put_aside()
         pastes = (exchange.question[start:stop] for start, stop in exchange.beside.pastes)
@@ -322,7 +323,7 @@ class ChatDisplay(DeskScreen):
     def _conclude(self) -> None:
         """Called when an answer has ended: say which code it holds, and what can be done with it."""
         turn = self.chat.reducer.turn
-        drawn = options_of(self).rendered and turn is not None and turn.error is None and bool(turn.text)
+        drawn = options_of(self).rendered and turn is not None and turn.failure is None and bool(turn.text)
         drawn, self._warned = drawn and not self._warned, False
         if turn is not None and (blocks := describe_blocks(turn.text)):
             offers = not (drawn or self._offered or self.replay.recording)

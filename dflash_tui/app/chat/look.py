@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dflash_tui.core.conversation.reducer import TurnState
+from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.desk.desk import Desk
 from dflash_tui.core.figures.statistics import TurnSnapshot
 from dflash_tui.core.rounds.inspection import Inspection, inspect
@@ -33,12 +33,12 @@ class Look:
         self.motion = SlowMotion()
 
     @property
-    def turn(self) -> TurnState | None:
+    def turn(self) -> Turn | None:
         """The turn on show; live, and behind a question that was refused, the newest one that has an answer."""
         if self.place is not None:
             return self._turn(self.place.turn)
         newest = self._desk.chat.reducer.turn
-        if newest is None or newest.error is None or len(newest.history):
+        if newest is None or newest.failure is None or len(newest.history):
             return newest
         answered = self.travel.latest()
         return self._turn(answered.turn) if answered else newest
@@ -54,7 +54,7 @@ class Look:
         ready = self._desk.ready
         return ready.times if ready else "engine"
 
-    def _turn(self, number: int) -> TurnState | None:
+    def _turn(self, number: int) -> Turn | None:
         return self._desk.chat.reducer.turn_of(number)
 
     @property

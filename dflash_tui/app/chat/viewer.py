@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 
-from dflash_tui.core.conversation.reducer import TurnState
 from dflash_tui.core.conversation.slash import SlashError
+from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.desk.desk import Desk
 from dflash_tui.core.rounds.playback import FULL, PHASES, SLOWEST, Quiz
 from dflash_tui.core.rounds.travel import Place
@@ -33,7 +33,7 @@ class Viewer(Look):
         self._before_hall = self._played = False
         """Whether the step view was open before that; whether a recording went on when slow motion began."""
         self.lenses = LensView(desk, self.travel, painted)
-        self._seen: TurnState | None = None
+        self._seen: Turn | None = None
         """The newest turn that there was when it was last looked at."""
 
     # Going somewhere
@@ -197,7 +197,7 @@ class Viewer(Look):
     def _ended(self) -> bool:
         """Whether nothing will be added to the answer on show."""
         turn = self.turn
-        return turn is not None and turn.reason is not None
+        return turn is not None and not turn.running
 
     @property
     def _more_to_come(self) -> bool:

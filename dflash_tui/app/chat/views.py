@@ -17,8 +17,8 @@ from dflash_tui.core.desk.views import Comparison, FilesView, SearchView, Sessio
 from dflash_tui.core.text.spans import Spans
 
 if TYPE_CHECKING:
-    from dflash_tui.core.conversation.chat import Exchange
     from dflash_tui.core.conversation.tree import Outlined
+    from dflash_tui.core.conversation.turn import Turn
     from dflash_tui.core.sessions.archive import SessionSummary
     from dflash_tui.core.sessions.search import Hit
 
@@ -52,7 +52,7 @@ def open_view(app: App[Any], desk: Desk, view: View, attempt: Attempt, replay: C
 def _open_tree(app: App[Any], desk: Desk, view: TreeView, attempt: Attempt) -> None:
     from ..screens.tree import TreeScreen
 
-    def go_there(row: Outlined[Exchange] | None) -> None:
+    def go_there(row: Outlined[Turn] | None) -> None:
         if row is not None:
             attempt(lambda: desk.go(row.node.number))
 
@@ -72,7 +72,7 @@ def _open_comparison(app: App[Any], desk: Desk, view: Comparison, attempt: Attem
     from ..screens.compare import CompareScreen
 
     def told(which: int) -> Spans | None:
-        state = desk.chat.state_of(which)
+        state = desk.chat.reducer.look_at(which)
         return state.told() if state is not None else None
 
     def take(chosen: int | None) -> None:

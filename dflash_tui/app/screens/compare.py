@@ -14,8 +14,8 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from dflash_tui.core.conversation.chat import Exchange
 from dflash_tui.core.conversation.comparison import Compared, compare, parting
+from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.text.harmless import sanitise
 from dflash_tui.core.text.spans import Spans, TokenStyle
 
@@ -61,7 +61,7 @@ class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
     ]
 
     def __init__(
-        self, versions: Sequence[Exchange], places: tuple[int, int], told: Callable[[int], Spans | None]
+        self, versions: Sequence[Turn], places: tuple[int, int], told: Callable[[int], Spans | None]
     ) -> None:
         """``places``: which of ``versions`` stand left and right; ``told``: an answer's text as it was decoded."""
         super().__init__()
@@ -127,7 +127,7 @@ class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
             )
         return Content("\n").join(drawn)
 
-    def _text(self, exchange: Exchange) -> Content:
+    def _text(self, exchange: Turn) -> Content:
         spans = self._told(exchange.number)
         question = (f"{sanitise(exchange.question)}\n\n", "bold")
         if spans is None:

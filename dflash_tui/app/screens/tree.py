@@ -10,9 +10,9 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import OptionList
 
-from dflash_tui.core.conversation.chat import Exchange
 from dflash_tui.core.conversation.comparison import models_apart, settings_apart
 from dflash_tui.core.conversation.tree import Outlined, Tree
+from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
 from dflash_tui.core.text.harmless import sanitise
 
@@ -29,7 +29,7 @@ LEAST_WORDS = 8
 """Cells that a question gets at least; the figures behind it give way."""
 
 
-class TreeScreen(PickerScreen[Outlined[Exchange]]):
+class TreeScreen(PickerScreen[Outlined[Turn]]):
     """Shows the tree of questions. Gives the question to go to, or None; another wish goes to ``take``."""
 
     HEAD = "this conversation, with every version"
@@ -43,7 +43,7 @@ class TreeScreen(PickerScreen[Outlined[Exchange]]):
     ]
 
     def __init__(
-        self, tree: Tree[Exchange], name: Callable[[int, str], None], take: Callable[[Wish], None], words: str = ""
+        self, tree: Tree[Turn], name: Callable[[int, str], None], take: Callable[[Wish], None], words: str = ""
     ) -> None:
         super().__init__(words)
         self._tree, self._name_branch, self._take = tree, name, take
@@ -51,20 +51,20 @@ class TreeScreen(PickerScreen[Outlined[Exchange]]):
         self._models = models_apart(tree)
         self._path = {exchange.number for exchange in tree.path}
 
-    def first(self, shown: Sequence[Outlined[Exchange]]) -> int:
+    def first(self, shown: Sequence[Outlined[Turn]]) -> int:
         """The place of the question where the chat stands."""
         return next((place for place, row in enumerate(shown) if row.node.number == self._tree.here), 0)
 
-    def find(self, words: str) -> Iterable[Outlined[Exchange]]:
+    def find(self, words: str) -> Iterable[Outlined[Turn]]:
         """The exchanges that hold every word, in question, answer or name; a number finds its question."""
         wanted = words.casefold().split()
         return [row for row in self._rows if all(word in self._said(row.node) for word in wanted)]
 
     @staticmethod
-    def _said(node: Exchange) -> str:
+    def _said(node: Turn) -> str:
         return f"#{node.number} {node.name} {node.question} {node.answer}".casefold()
 
-    def describe(self, entry: Outlined[Exchange]) -> Content:
+    def describe(self, entry: Outlined[Turn]) -> Content:
         node = entry.node
         on_path = node.number in self._path
         here = node.number == self._tree.here
@@ -107,11 +107,11 @@ class TreeScreen(PickerScreen[Outlined[Exchange]]):
         self.app.push_screen(RenameScreen(row.node.name, "What this branch is called, from here on:"), rename)
 
 
-def _joined(told: Sequence[str], node: Exchange) -> str:
+def _joined(told: Sequence[str], node: Turn) -> str:
     return f"  {' · '.join(told)} #{node.number}"
 
 
-def _rails(row: Outlined[Exchange]) -> str:
+def _rails(row: Outlined[Turn]) -> str:
     """The lines of the tree to the left of a row, such as ``│ ├ ``."""
     if not row.depth:
         return ""
@@ -122,7 +122,7 @@ def _rails(row: Outlined[Exchange]) -> str:
     return f"{'…' if further_in else ''}{lines}{own}"
 
 
-def _facts(node: Exchange, wide: bool) -> str:
+def _facts(node: Turn, wide: bool) -> str:
     figures = node.figures
     if not figures.num_tokens:
         return "no answer" if not node.answer else ""

@@ -11,10 +11,10 @@ from dflash_tui.core.attachments.attachment import Attachment, counted
 from dflash_tui.core.attachments.attachment_reader import AttachmentError, checked
 from dflash_tui.core.conversation.context import Ruler, fit
 from dflash_tui.core.conversation.question_context import QuestionContext, messages_of
+from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.files.saving import SavingError, save_block
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
-from dflash_tui.core.sessions.turn import StoredTurn
 from dflash_tui.core.source import Source, SourceFactory, Wanted
 from dflash_tui.core.text.fences import CodeBlock, find_blocks
 from dflash_tui.core.text.harmless import in_line
@@ -76,7 +76,7 @@ class Request:
         return Ask(self.turn, messages_of(self._said, self._system, self.prompt, beside), self.settings)
 
     @property
-    def _said(self) -> Sequence[StoredTurn]:
+    def _said(self) -> Sequence[Turn]:
         return self.earlier.turns if self.earlier else ()
 
     @property

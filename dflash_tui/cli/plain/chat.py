@@ -8,9 +8,10 @@ from queue import SimpleQueue
 
 from dflash_tui.core.attachments.attachment import counted
 from dflash_tui.core.attachments.mentions import mention_of
-from dflash_tui.core.conversation.chat import Exchange, Queued
+from dflash_tui.core.conversation.chat import Queued
 from dflash_tui.core.conversation.slash import SlashError, WaysOut, parse_slash
 from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.desk.context_fit import WhenFull
 from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
 from dflash_tui.core.desk.event_queue import EventQueue
@@ -269,7 +270,7 @@ class PlainChat:
         for question in questions:
             self.say(f"Not asked: {question.text}")
 
-    def reword(self, exchange: Exchange) -> None:
+    def reword(self, exchange: Turn) -> None:
         if not self._terminal.asks_back:
             raise SlashError("Say the new words too: /edit 2 What is a drafter?")
         self.say(f"Question {exchange.number} is: {exchange.question}")

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from ..files.running import runnable
 from ..text.fences import CodeBlock, find_blocks
-from .chat import Exchange
 from .slash import SlashError
+from .turn import Turn
 
 
 def newest_blocks(answers: Iterable[str]) -> list[CodeBlock]:
@@ -28,7 +28,7 @@ def chosen_block(answers: Iterable[str], number: str) -> CodeBlock:
     raise SlashError(f"There is no code block {number}. The newest answer with code has {len(blocks)}.")
 
 
-def chosen_program(path: list[Exchange], number: str) -> tuple[int, CodeBlock]:
+def chosen_program(path: list[Turn], number: str) -> tuple[int, CodeBlock]:
     """A turn and one of its blocks: the one with this number, or else the last of Python that was written. Raises
     ``SlashError``."""
     for exchange in reversed(path):

@@ -9,62 +9,30 @@ It is a tree (:mod:`.tree`), and every front end moves in it the same way; the r
   ``Tree.beside`` finds the version before or behind (``Tree.place`` says which of how many is on the path);
 * :meth:`Chat.name` names the branch that begins at a question; ``Tree.find`` finds one by number or name;
 * ``chat.tree.path`` is what the conversation says now, ``chat.tree.outline()`` the whole of it in the order of a
-  drawing, each an :class:`Exchange`; :func:`.transcript.retell` has the text of any part of the path in its looks.
+  drawing, each a :class:`Turn`; :func:`.transcript.retell` has the text of any part of the path in its looks.
 
 Editing needs no call of its own: show ``tree[n].question`` to be changed, then ``ask(text, parent=tree[n].parent)``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from engine.commands import Adjust, Ask, Command, GenerationSettings, Message, Stop
-from engine.events import EngineError, EngineReady, FinishReason, TurnFinished, TurnStarted, TurnStatistics
+from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted
 
 from ..attachments.attachment import Attachment, without_files
 from ..files.running import RunResult
+from ..records.round_log import RoundLog
 from ..sessions.sessions import Conversation, SessionLog
-from ..sessions.turn import StoredTurn
 from ..settings.presets import Preset
 from ..source import Feature, Happening, Rewind
 from .folds import behind_question
 from .question_context import NOTHING, QuestionContext, messages_of
-from .reducer import Reducer, TurnState
-from .transcript import recall
+from .reducer import Reducer
 from .tree import ROOT, Tree
-
-
-@dataclass(slots=True)
-class Exchange:
-    """One question with its answer: a node of the tree."""
-
-    number: int
-    question: str
-    parent: int = ROOT
-    name: str = ""
-    system: str | None = None
-    answer: str = ""
-    """Without one, neither it nor its question is part of what the model reads."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    """The settings the answer was decoded with, as in ``TurnStarted``."""
-    once: bool = False
-    """Whether the settings are for this answer alone."""
-    target: str | None = None
-    drafter: str | None = None
-    """The names of the models that answered."""
-    reason: FinishReason | None = None
-    """None: it has no end yet, or the program ended within it."""
-    figures: TurnStatistics = field(default_factory=TurnStatistics)
-    beside: QuestionContext = NOTHING
-    """What goes with the question."""
-    runs: list[RunResult] = field(default_factory=list)
-    """What came of running code blocks of the answer."""
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the answer ended by itself: the same question with the same settings would end there again."""
-        return self.reason in ("stop", "length", "context")
+from .turn import Turn
 
 
 class Queued(NamedTuple):
@@ -85,17 +53,15 @@ class Chat:
         settings: GenerationSettings,
         send: Callable[[Command], None],
         log: Callable[[], SessionLog] = SessionLog.nowhere,
+        rounds_of: Callable[[int], RoundLog | None] = lambda turn: None,
     ) -> None:
-        """``log``: the record of the conversation that is on now."""
+        """``log``: the record of the conversation that is on now; ``rounds_of``: that of a turn's rounds."""
         self.settings = settings
-        self.reducer = Reducer()
-        self.tree: Tree[Exchange] = Tree()
+        self.reducer = Reducer(rounds_of)
         self.system: str | None = None
-        self.stored: dict[int, StoredTurn] = {}
-        """Turns of an older conversation that have not been looked at yet."""
         self.queued: list[Queued] = []
         """Questions to ask when the answer that runs has ended by itself, oldest first."""
-        self._send = send
+        self._send, self._rounds_of = send, rounds_of
         self._log = log
         self._turns = 0
         self._asked: Ask | None = None
@@ -106,13 +72,13 @@ class Chat:
         self._ended_well = False
         self.unasked: int | None = None
         """The number of a question that waited for a model which couldn't be had."""
-        self._listed: tuple[list[Exchange], int, list[TurnState]] = ([], 0, [])
+        self._listed: tuple[list[Turn], int, list[Turn]] = ([], 0, [])
         """What ``turns`` returned last, and for which path and how many known turns."""
-        self._follow_tree()
 
-    def _follow_tree(self) -> None:
-        self.reducer.place_of = lambda turn: self.tree.place(turn, "answer") if turn in self.tree else (1, 1)
-        self.reducer.asked = lambda: self._asked is not None
+    @property
+    def tree(self) -> Tree[Turn]:
+        """Everything that was asked."""
+        return self.reducer.tree
 
     @property
     def busy(self) -> bool:
@@ -146,28 +112,19 @@ class Chat:
     @property
     def answers(self) -> list[str]:
         """Every answer of the path, oldest first, for saving code."""
-        return [exchange.answer for exchange in self.tree.path if exchange.answer]
+        return [turn.answer for turn in self.tree.path if turn.answer]
 
     @property
-    def turns(self) -> list[TurnState]:
+    def turns(self) -> list[Turn]:
         """The path's turns, oldest first, as far as they were run or told here. Every frame looks at them."""
         path, known, turns = self._listed
         if path is not self.tree.path or known != len(self.reducer.turns):
-            states = (self.reducer.turn_of(exchange.number) for exchange in self.tree.path)
-            turns = [state for state in states if state is not None]
+            turns = [turn for turn in self.tree.path if self.reducer.turn_of(turn.number) is not None]
             self._listed = (self.tree.path, len(self.reducer.turns), turns)
         return turns
 
-    def state_of(self, number: int) -> TurnState | None:
-        """A turn as it was decoded; None where only its text was kept."""
-        state, stored = self.reducer.turn_of(number), self.stored.get(number)
-        if state is None and stored is not None and (recalled := recall(stored)) is not None:
-            state = recalled[0]
-            self.reducer.adopt(state)
-        return state
-
     @property
-    def newest(self) -> Exchange | None:
+    def newest(self) -> Turn | None:
         """The last question of the path."""
         return self.tree.path[-1] if self.tree.path else None
 
@@ -210,9 +167,9 @@ class Chat:
         self._before = self.tree.here
         used = settings or self.settings
         follows = self.tree.here if parent is None else parent
-        exchange = Exchange(self._turns, text, follows, "", self.system, settings=used.to_dict(), beside=beside)
-        exchange.once = settings is not None
-        self.tree.add(exchange)
+        turn = Turn(self._turns, text, follows, "", self.system, settings=used.to_dict(), beside=beside, running=True)
+        turn.once = settings is not None
+        self.tree.add(turn)
         self._asked = Ask(self._turns, messages_of(self.tree.path, self.system, text, beside), used, compares=True)
         self._sent = self._stopping = self._ended_well = False
         if self.reducer.ready is not None:
@@ -221,8 +178,8 @@ class Chat:
 
     def ask_again(self, number: int, settings: GenerationSettings | None = None) -> int:
         """Another version of an answer: the same question once more, with ``settings`` for this answer alone."""
-        exchange = self.tree[number]
-        return self.ask(exchange.question, parent=exchange.parent, settings=settings, beside=exchange.beside)
+        turn = self.tree[number]
+        return self.ask(turn.question, parent=turn.parent, settings=settings, beside=turn.beside)
 
     def add_run(self, number: int, result: RunResult) -> None:
         """Record what came of running a code block of a turn's answer."""
@@ -263,12 +220,12 @@ class Chat:
             self.tree.go(number)
             self._log().here(number)
         self._take_system()
-        self.reducer.stand_at(self.state_of(number))
+        self.reducer.stand_at(self.reducer.look_at(number))
 
     def _take_system(self) -> None:
         """Take over the system prompt under which the last answer of the path was written."""
-        answered = (exchange for exchange in reversed(self.tree.path) if exchange.answer)
-        self.system = next((exchange.system for exchange in answered), self.system)
+        answered = (turn for turn in reversed(self.tree.path) if turn.answer)
+        self.system = next((turn.system for turn in answered), self.system)
 
     def visit(self, number: int) -> None:
         """Go to where a path through this turn ended last. ``KeyError``."""
@@ -312,8 +269,6 @@ class Chat:
     def new(self, *, renumber: bool = True) -> None:
         """Forget the conversation. Must not be called while ``busy``. ``renumber``: its first answer is number 1."""
         self._turns = 0 if renumber else self._turns
-        self.tree = Tree()
-        self.stored = {}
         self.queued.clear()
         self.reducer.forget()
 
@@ -321,12 +276,8 @@ class Chat:
         """Go on with an older conversation in the place of this one. Must not be called while ``busy``."""
         self.new(renumber=False)
         self._turns = max(self._turns, conversation.last_turn)
-        for turn in conversation.tree:
-            self.tree.add(_exchange(turn))
-            self.stored[turn.number] = turn
-        self.tree.adopt(conversation.tree)
+        self.reducer.resume(conversation.tree)
         self._take_system()
-        self.reducer.stand_at(self.state_of(self.tree.here))
 
     def apply(self, event: Happening) -> None:
         if isinstance(event, Rewind):
@@ -354,13 +305,9 @@ class Chat:
     def _rewind(self) -> None:
         self.new()
         self._turns = 0
-        self.reducer = Reducer()
-        self._follow_tree()
+        self.reducer = Reducer(self._rounds_of)
 
     def _begin(self, event: TurnStarted) -> None:
-        if event.turn in self.tree and (ready := self.reducer.ready) is not None:
-            exchange = self.tree[event.turn]
-            exchange.settings, exchange.target, exchange.drafter = event.settings, ready.target, ready.drafter
         if self._stopping:
             # The engine may have dropped a stop that reached it before the question.
             self._send(Stop())
@@ -372,12 +319,9 @@ class Chat:
         self.reducer.show_question(question, behind_question(beside))
         if event.turn > self._turns:
             self._turns = event.turn
-            self.tree.add(Exchange(event.turn, question, self.tree.here, beside=beside))
+            self.tree.add(Turn(event.turn, question, self.tree.here, running=True, beside=beside))
 
     def _finish(self, event: TurnFinished) -> None:
-        if event.turn in self.tree and (self._asked is None or self._asked.turn == event.turn):
-            exchange = self.tree[event.turn]
-            exchange.answer, exchange.reason, exchange.figures = event.text, event.reason, event.statistics
         if self._asked is not None and self._asked.turn == event.turn:
             self._asked = None
             self._stopping = False
@@ -388,11 +332,3 @@ class Chat:
         turn = self.reducer.turn_of(number)
         if turn is not None and turn.speed_up is not None and number in self.tree:
             self._log().speed_up(number, turn.speed_up)
-
-
-def _exchange(turn: StoredTurn) -> Exchange:
-    """The node of the tree for a turn that was read from a file."""
-    settings = turn.started.settings if turn.started is not None else {}
-    known = (turn.number, turn.question, turn.parent, turn.name, turn.system, turn.answer, settings, turn.once)
-    target, drafter = (turn.by.target, turn.by.drafter) if turn.by is not None else (None, None)
-    return Exchange(*known, target, drafter, turn.reason, turn.figures, turn.beside, list(turn.runs))

@@ -12,8 +12,8 @@ from engine.speculation.lookup import num_agreed
 
 from ..figures.labels import TOKENS_PER_ROUND, accepted_share
 from ..settings.decoding import SETTINGS
-from .chat import Exchange
 from .models import short_name
+from .turn import Turn
 
 NOT_KNOWN = "not known"
 _ALWAYS = ("speculation", "block_size", "temperature", "seed")
@@ -33,7 +33,7 @@ class Compared:
         return self.left != self.right
 
 
-def compare(left: Exchange, right: Exchange) -> list[Compared]:
+def compare(left: Turn, right: Turn) -> list[Compared]:
     """Settings and figures of two versions: of the settings that were used, and what is known of both."""
     lines = [Compared("drafter", _drafter(left), _drafter(right))]
     if left.target != right.target:
@@ -53,13 +53,13 @@ def _known(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**ADDED_LATER, **settings} if "speculation" in settings else settings
 
 
-def settings_apart(exchange: Exchange, other: Exchange) -> str:
+def settings_apart(exchange: Turn, other: Turn) -> str:
     """In few words, what this version was decoded with that the other was not; empty for nothing."""
     changed = [line for line in compare(exchange, other) if line.differs and line.name in _CHOSEN]
     return " · ".join(f"{line.name} {line.left}" for line in changed)
 
 
-def models_apart(exchanges: Iterable[Exchange]) -> dict[int, str]:
+def models_apart(exchanges: Iterable[Turn]) -> dict[int, str]:
     """Who answered each question, by its number; nothing where one model answered all of them."""
     names = {exchange.number: short_name(exchange.target) for exchange in exchanges if exchange.target}
     return names if len(set(names.values())) > 1 else {}
@@ -75,7 +75,7 @@ def parting(left: str, right: str) -> str:
     return f"The first {same} characters are the same."
 
 
-def _drafter(exchange: Exchange) -> str:
+def _drafter(exchange: Turn) -> str:
     return exchange.drafter or ("none" if exchange.target else NOT_KNOWN)
 
 
@@ -89,11 +89,11 @@ def _said(value: Any) -> str:
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
-def _figure(of: Callable[[Exchange], str]) -> Callable[[Exchange], str]:
+def _figure(of: Callable[[Turn], str]) -> Callable[[Turn], str]:
     return lambda exchange: of(exchange) if exchange.figures.num_tokens else "–"
 
 
-_FIGURES: dict[str, Callable[[Exchange], str]] = {
+_FIGURES: dict[str, Callable[[Turn], str]] = {
     "tokens": _figure(lambda each: str(each.figures.num_tokens)),
     "tok/s": _figure(lambda each: f"{each.figures.tok_s:.0f}"),
     TOKENS_PER_ROUND.name: _figure(lambda each: _acceptance(each.figures)),

@@ -9,7 +9,7 @@ from typing import Literal
 from engine.commands import Ask
 
 from ..attachments.attachment import counted
-from ..conversation.chat import Chat, Exchange, Queued
+from ..conversation.chat import Chat, Queued
 from ..conversation.context import (
     NEARLY_FULL,
     Fit,
@@ -22,6 +22,7 @@ from ..conversation.context import (
 )
 from ..conversation.question_context import Carried, QuestionContext, messages_of
 from ..conversation.slash import SlashError
+from ..conversation.turn import Turn
 from ..source import Capabilities
 from .face import Face, Question, Summary, Way
 
@@ -53,7 +54,7 @@ class ContextFit:
         ready = self._chat.reducer.ready
         return ready.max_context if ready else 0
 
-    def require(self, text: str, beside: QuestionContext, said: Sequence[Exchange], then: Then) -> None:
+    def require(self, text: str, beside: QuestionContext, said: Sequence[Turn], then: Then) -> None:
         """Call ``then`` with what goes with the question so that it fits behind ``said``: at once, or when the user has
         chosen. Raises ``SlashError`` where nothing would help."""
         found = self._measured(text, beside, said)
@@ -64,10 +65,10 @@ class ContextFit:
         else:
             then(beside)
 
-    def _measured(self, text: str, beside: QuestionContext, said: Sequence[Exchange]) -> Fit:
+    def _measured(self, text: str, beside: QuestionContext, said: Sequence[Turn]) -> Fit:
         return fit(said, self._chat.system, text, self.limit, self.ruler.prompt, beside)
 
-    def _choose(self, found: Fit, text: str, beside: QuestionContext, said: Sequence[Exchange], then: Then) -> None:
+    def _choose(self, found: Fit, text: str, beside: QuestionContext, said: Sequence[Turn], then: Then) -> None:
         gone = found.left_out or ()
         lighter = replace(beside, left_out=(*beside.left_out, *gone))
         oldest = counted(len(gone), "oldest question") if len(gone) > 1 else "oldest question"
@@ -106,7 +107,7 @@ class ContextFit:
         self._face.ask(Question("the context is full", full, ways, "", detail, wanted=False), chosen)
 
     def _sum_up(
-        self, text: str, beside: QuestionContext, said: Sequence[Exchange], gone: tuple[int, ...], then: Then
+        self, text: str, beside: QuestionContext, said: Sequence[Turn], gone: tuple[int, ...], then: Then
     ) -> None:
         chat = self._chat
         messages = summary_request(said, gone, chat.system, self.limit, self.ruler.prompt)

@@ -11,13 +11,14 @@ from engine.errors import EngineFailure
 from engine.events import EngineReady
 
 from ..attachments.attachment import Attachment
-from ..conversation.chat import Chat, Exchange, Queued
+from ..conversation.chat import Chat, Queued
 from ..conversation.question_context import QuestionContext, pastes_in
 from ..conversation.retry import Retry
 from ..conversation.slash import SlashError
 from ..conversation.start import Start
 from ..conversation.transcript import marks
 from ..conversation.tree import Part
+from ..conversation.turn import Turn
 from ..failures import Failure
 from ..sessions.archive import reopen
 from ..sessions.sessions import Conversation
@@ -49,8 +50,7 @@ class Desk:
         """``queue`` carries the source's events to whoever applies them to ``chat``, and has the record of them."""
         self.begin, self.out_dir, self.queue, self.face = begin, out_dir, queue, face
         self.models = ModelSwitch(source, begin.models, queue.put, face)
-        self.chat = Chat(settings, self._send, lambda: queue.log)
-        self.chat.reducer.rounds_of = queue.rounds_of  # the record and the history share the bytes of a round
+        self.chat = Chat(settings, self._send, lambda: queue.log, queue.rounds_of)
         self.fit = ContextFit(self.chat, face, lambda: self.source.capabilities, self.new, when_full)
         self.files = QuestionFiles(self.chat, self.fit, face.say)
         self.presets = Presets(self.chat, begin)
@@ -101,7 +101,7 @@ class Desk:
         if self.chat.busy:
             raise SlashError("An answer is on its way. Esc stops it first.")
 
-    def chosen(self, words: str) -> Exchange:
+    def chosen(self, words: str) -> Turn:
         """The question that ``words`` names by number or branch, the newest without. Raises ``SlashError``."""
         found = self.chat.tree.find(words) if words else self.chat.newest
         if found is None:
@@ -112,7 +112,7 @@ class Desk:
     def answers(self) -> list[str]:
         """Every answer of the path, newest first, the running one included."""
         turn = self.chat.reducer.turn
-        running = [turn.text] if turn is not None and turn.reason is None else []
+        running = [turn.text] if turn is not None and turn.running else []
         return [*running, *reversed(self.chat.answers)]
 
     # Asking

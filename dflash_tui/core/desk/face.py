@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 if TYPE_CHECKING:
     from engine.commands import Ask
 
-    from ..conversation.chat import Exchange, Queued
+    from ..conversation.chat import Queued
+    from ..conversation.turn import Turn
     from ..race.opponent import Opponent
     from ..race.race import Joules, Race
     from ..text.fences import CodeBlock
@@ -116,7 +117,7 @@ class Face(Protocol):
     def give_back(self, questions: Sequence[Queued]) -> None:
         """Say that these questions were not asked, and keep their words and pastes for the user."""
 
-    def reword(self, exchange: Exchange) -> None:
+    def reword(self, exchange: Turn) -> None:
         """Let the user write a question anew: while that goes on the desk is ``editing`` it, or it is asked at once."""
 
     def copy(self, what: str, block: CodeBlock) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ..attachments.attachment import counted
 from ..conversation.blocks import chosen_program
-from ..conversation.chat import Chat, Exchange
+from ..conversation.chat import Chat
 from ..conversation.slash import SlashError
 from ..conversation.tree import Tree
+from ..conversation.turn import Turn
 from ..files.running import SECONDS, Running, RunResult, start
 from .face import Face, Question, Way
 
@@ -45,7 +46,7 @@ class Program:
         ways = (Way("n", "no", "no"), Way("y", "yes", "run it"))
         self._face.ask(Question("run this?", question, ways, "It was not run.", "\n".join(lines)), chosen)
 
-    def _finish(self, tree: Tree[Exchange], turn: int, result: RunResult) -> None:
+    def _finish(self, tree: Tree[Turn], turn: int, result: RunResult) -> None:
         self._running, self.block = None, 0
         self._face.changed("program")
         if tree is self._chat.tree:  # else another conversation is on by now

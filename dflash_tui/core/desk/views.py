@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..attachments.attachment import counted
-from ..conversation.chat import Chat, Exchange
+from ..conversation.chat import Chat
 from ..conversation.comparison import compare, parting
-from ..conversation.reducer import TurnState
 from ..conversation.slash import SlashError
+from ..conversation.turn import Turn
 from ..figures.statistics import TurnSnapshot
 from ..figures.tables import GaugeFacts, tables
 from ..rounds.inspection import inspect, quoted
@@ -43,7 +43,7 @@ class TreeView:
 class Comparison:
     """Two versions of a question or an answer beside each other."""
 
-    versions: Sequence[Exchange]
+    versions: Sequence[Turn]
     places: tuple[int, int]
     """The indices of these two among ``versions``."""
 
@@ -124,7 +124,7 @@ class FilesView:
             raise SlashError("No file goes with this conversation. @path in a question attaches one.")
 
 
-def gauge_facts(chat: Chat, turn: TurnState | None, snapshot: TurnSnapshot) -> GaugeFacts:
+def gauge_facts(chat: Chat, turn: Turn | None, snapshot: TurnSnapshot) -> GaugeFacts:
     """What is measured of an answer at the moment of ``snapshot``; ``turn`` is None before the first answer."""
     ready = chat.reducer.ready
     return GaugeFacts(

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from engine.events import FinishReason, TurnFinished
 
 from ..attachments.attachment import counted
-from ..conversation.chat import Chat, Exchange
+from ..conversation.chat import Chat
 from ..conversation.comparison import models_apart
+from ..conversation.turn import Turn
 from ..figures.labels import AS_FAST, accepted_share
 from ..figures.tables import Table
 from ..text.fences import find_blocks
@@ -71,7 +72,7 @@ def place_of(chat: Chat, number: int) -> str:
     return ", ".join(parts)
 
 
-def told(chat: Chat, exchange: Exchange) -> Iterator[str]:
+def told(chat: Chat, exchange: Turn) -> Iterator[str]:
     """Lines that tell one question, its files, its answer and what came of running it, to be read out."""
     name = f", branch {exchange.name}" if exchange.name else ""
     place = place_of(chat, exchange.number)

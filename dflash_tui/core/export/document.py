@@ -22,13 +22,13 @@ from engine.events import (
 )
 from engine.rounds.statistics import TurnMeter
 
+from ..conversation.turn import Turn
 from ..figures.speed_up import SpeedUp
 from ..figures.statistics import CLOCKS
 from ..files.running import RunResult
 from ..rounds.factor import factors
 from ..rounds.passes import PassRows
 from ..sessions.sessions import Conversation
-from ..sessions.turn import StoredTurn
 
 SET_LINE = "    "
 """What a line of a prose begins with that keeps its columns."""
@@ -227,6 +227,21 @@ class AnswerCollector:
         )
 
 
+def answer_of(turn: Turn) -> ExportedAnswer:
+    """A turn that has begun, as far as it has come."""
+    return ExportedAnswer(
+        turn.started.question if turn.started is not None else turn.question,
+        tuple(turn.history),
+        settings=turn.settings,
+        num_prompt_tokens=turn.num_prompt_tokens,
+        num_reused_tokens=turn.num_reused_tokens,
+        prefill_ms=turn.prefill_ms,
+        reason=turn.finished.reason if turn.finished is not None else None,
+        error=turn.failure.message if turn.failure is not None else "",
+        speed_up=turn.factor,
+    )
+
+
 def collect(events: Iterable[Event]) -> AnswerCollector:
     collector = AnswerCollector()
     for event in events:
@@ -257,10 +272,9 @@ def conversation_document(conversation: Conversation) -> ExportedPage:
     return ExportedPage(conversation.name, made, origin)
 
 
-def _sections_of(turn: StoredTurn) -> tuple[Section, ...]:
+def _sections_of(turn: Turn) -> tuple[Section, ...]:
     """A turn's sections. One that never began, because it was refused, is text."""
     if turn.started is not None:
-        answers = collect(turn.events()).answers()
-        return (*(replace(each, question=turn.question, speed_up=turn.speed_up) for each in answers), *turn.runs)
+        return (replace(answer_of(turn), question=turn.question, speed_up=turn.speed_up), *turn.runs)
     failed = (Prose(turn.error.message),) if turn.error else ()
     return (Heading(turn.question), Prose(turn.answer), *failed, *turn.runs)

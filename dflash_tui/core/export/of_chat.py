@@ -8,16 +8,14 @@ from datetime import datetime
 from ..conversation.chat import Chat
 from ..conversation.slash import SlashError
 from ..version import installed_version
-from .document import ExportedPage, Section, collect, origin_of
+from .document import ExportedPage, Section, answer_of, origin_of
 
 
 def chat_document(chat: Chat, *, last: bool = False) -> ExportedPage:
     """All answers that were run or told here, or the ``last`` one. Raises ``SlashError`` where there is none."""
     sections: list[Section] = []
     for turn in chat.turns[-1:] if last else chat.turns:
-        factor = turn.snapshot.speed_up
-        answers = (replace(answer, speed_up=factor) for answer in collect(turn.events()).answers())
-        sections += [*answers, *chat.tree[turn.number].runs]
+        sections += [*([answer_of(turn)] if turn.started is not None else []), *turn.runs]
     created = datetime.now().astimezone().isoformat(timespec="seconds")
     origin = origin_of(chat.reducer.ready, created, f"dflash-chat {installed_version()}")
     document = ExportedPage("", tuple(sections), origin)

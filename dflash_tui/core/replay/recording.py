@@ -10,8 +10,8 @@ from pathlib import Path
 
 from engine.events import EngineReady, Event, TurnStarted
 
-from ..conversation.reducer import TurnState
 from ..conversation.step_spans import StepSpans
+from ..conversation.turn import Turn
 from ..failures import Failure
 from ..records.blocks import decoded
 from ..records.numbers import SECOND, RecordError
@@ -19,7 +19,6 @@ from ..records.rows import MAX_LIST
 from ..rounds.history import StepHistory
 from ..sessions.checked_events import RecordedEvent
 from ..sessions.sessions import Conversation, SessionLog, load_session
-from ..sessions.turn import StoredTurn
 from ..source import StepBatch
 from ..text.spans import SpanStore
 
@@ -72,21 +71,21 @@ class Recording:
     def _mark(self, event: RecordedEvent) -> None:
         self.marks.append(EventMark(len(self.steps), event))
 
-    def _add(self, turn: StoredTurn) -> bool:
+    def _add(self, turn: Turn) -> bool:
         """Add a turn's events; False where rounds of it are damaged, so that it ends with those before them."""
         whole = True
-        for event in turn.opening:
-            self._mark(event)
+        for opened in turn.opening:
+            self._mark(opened)
         if turn.started is not None:
             try:
                 self._add_rounds(turn)
             except RecordError:
                 whole = False
-        for event in turn.closing:
-            self._mark(event)
+        for closed in turn.closing:
+            self._mark(closed)
         return whole
 
-    def _add_rounds(self, turn: StoredTurn) -> None:
+    def _add_rounds(self, turn: Turn) -> None:
         spans, seconds = StepSpans(turn.number), 0.0
         turn.rounds.seal(rest=True)
         for data in turn.rounds.blocks:
@@ -164,7 +163,7 @@ class Recording:
         return bisect_left(places, count, key=lambda place: self.marks[place].steps_before + place)
 
 
-def write_recording(path: Path, ready: EngineReady | None, turns: Iterable[TurnState]) -> None:
+def write_recording(path: Path, ready: EngineReady | None, turns: Iterable[Turn]) -> None:
     """Write a conversation down. ``FileExistsError`` or ``OSError``; no partial file is left."""
     log = SessionLog.record_into(path)
     for event in (*([ready] if ready else []), *(event for turn in turns for event in turn.events())):

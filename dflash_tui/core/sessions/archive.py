@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..attachments.attachment import fenced, tokens_of
+from ..conversation.turn import Turn
 from ..failures import Failure
 from ..files.places import sessions_directory
 from ..files.running import RunResult
@@ -14,7 +15,6 @@ from ..text.harmless import in_line, signed
 from .session_file import check_head, records_in
 from .session_reader import SessionReader
 from .sessions import SUFFIX, Conversation, SessionLog, load_session
-from .turn import StoredTurn
 
 PREVIEW = 200
 """Characters of a question that a list keeps."""
@@ -185,7 +185,7 @@ def conversation_markdown(conversation: Conversation) -> str:
     return signed("\n".join([head, *(_turn_markdown(turn) for turn in conversation.turns)]))
 
 
-def _turn_markdown(turn: StoredTurn) -> str:
+def _turn_markdown(turn: Turn) -> str:
     quoted = "\n".join(f"> {line}".rstrip() for line in turn.question.splitlines())
     answer = turn.answer
     if answer and not answer.endswith("\n"):
@@ -199,7 +199,7 @@ def _run_markdown(run: RunResult) -> str:
     return f"\n*Block {run.block} ran: {run.words}*\n\n{fenced(run.output)}\n"
 
 
-def _ending(turn: StoredTurn) -> str:
+def _ending(turn: Turn) -> str:
     """Why the answer is not whole, if it isn't."""
     if turn.error:
         return f"\n*{in_line(turn.error.message)}*\n"

@@ -89,8 +89,8 @@ def _ends_whole(descriptor: int) -> bool:
 def _parts(text: str, pasted: Sequence[str]) -> list[str]:
     """The text in parts, of which every second one was pasted."""
     parts, rest = list[str](), text
-    for paste in pasted:
-        typed, found, behind = rest.partition(paste.strip("\n"))
+    for paste in (each.strip("\n") for each in pasted):
+        typed, found, behind = rest.partition(paste) if paste else ("", "", "")
         if found:
             parts, rest = [*parts, typed, found], behind
     return [*parts, rest]

@@ -13,14 +13,16 @@ from engine.events import EngineError, EngineReady, PrefillDone, TurnFinished, T
 
 from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT, Tree
+from ..conversation.turn import Turn
 from ..figures.speed_up import SpeedUp
 from ..files.running import RunResult
 from ..records.numbers import RecordError
 from .checked_events import RecordedEvent, checked_event
 from .lines import block_in
 from .session_file import Line
-from .turn import StoredTurn
 
+UNKNOWN = "unknown"
+"""When a question was asked whose line doesn't say it."""
 MAX_TEXT, MAX_ROUNDS = 64 * 2**20, 2**20
 """Characters of all answers and their rounds together: far more than any conversation has."""
 
@@ -29,7 +31,7 @@ class SessionReader:
     """What the lines of a file have told so far."""
 
     def __init__(self) -> None:
-        self.tree: Tree[StoredTurn] = Tree()
+        self.tree: Tree[Turn] = Tree()
         self.title: str | None = None
         self.ready: EngineReady | None = None
         """The latest model that took part."""
@@ -77,22 +79,22 @@ class SessionReader:
     def end(self) -> None:
         """Nothing more comes: rounds before which others are missing stand behind those that are there."""
         early, self._early = sorted(self._early, key=lambda each: each[:2]), []
-        for number, first, line in early:
+        for number, _, line in early:
             turn = self.tree[number]
-            self.damaged += first > turn.num_rounds
+            data, block = block_in(line)
+            self.damaged += turn.misses(block)
             with suppress(RecordError):
-                turn.take(*block_in(line))
+                turn.take(data, block)
 
     def _rounds(self, line: list[Any] | str) -> None:
         data, block = block_in(line)
         turn = self.tree[self._place(block.turn)]
-        if block.first > turn.num_rounds:
+        if turn.misses(block):
             self._early.append((turn.number, block.first, line))
             return
-        before = len(turn.answer) + len(turn.thought)
         turn.take(data, block)
         self._rounds_left -= len(block)
-        self._text_left -= len(turn.answer) + len(turn.thought) - before
+        self._text_left -= sum(map(len, block.texts()))
         if min(self._rounds_left, self._text_left) < 0:
             raise OverflowError("This conversation is longer than this program reads.")
 
@@ -115,12 +117,12 @@ class SessionReader:
             parent = self.tree.here
         system, time = line.get("system"), line.get("time")
         self.tree.add(
-            StoredTurn(
+            Turn(
                 number,
                 text,
-                time if isinstance(time, str) else "",
-                system if isinstance(system, str) else None,
                 parent,
+                system=system if isinstance(system, str) else None,
+                time=time if isinstance(time, str) and time else UNKNOWN,
                 once=line.get("once") is True,
                 beside=self._beside(line),
             )
@@ -152,15 +154,13 @@ class SessionReader:
             case TurnStarted() as event:
                 self._settings = event.settings
                 turn.started = replace(event, question=turn.beside.prompt(turn.question))
-                turn.by = self.ready
+                turn.by, turn.settings = self.ready, event.settings
             case PrefillDone() as event:
                 turn.prefill_ms = event.milliseconds
             case EngineError() as event:
                 turn.error = event
             case TurnFinished() as event:
-                turn.reason = event.reason
-                turn.answer, turn.thought = line.get("text", turn.answer), line.get("thought", turn.thought)
-                turn.totals = event.statistics if "statistics" in line else None
+                turn.close(event, line)
 
 
 def _checked(line: dict[str, Any]) -> Any:

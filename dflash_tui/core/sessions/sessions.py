@@ -26,6 +26,7 @@ from engine.events import EngineReady, Event, Step, TurnStarted
 from ..attachments.attachment import Attachment, content_line, without_files
 from ..conversation.question_context import NOTHING, QuestionContext, messages_of
 from ..conversation.tree import Tree
+from ..conversation.turn import Turn
 from ..figures.speed_up import SpeedUp
 from ..files.places import sessions_directory
 from ..files.running import RunResult
@@ -48,7 +49,6 @@ from .session_file import (
     rewrite_end,
 )
 from .session_reader import SessionReader
-from .turn import StoredTurn
 
 SUFFIX = ".jsonl"
 
@@ -267,7 +267,7 @@ class Conversation:
     path: Path
     created: str
     """ISO 8601, local time with its offset."""
-    tree: Tree[StoredTurn]
+    tree: Tree[Turn]
     """Everything that was asked, and where the conversation stands."""
     title: str | None = None
     last_turn: int = 0
@@ -294,7 +294,7 @@ class Conversation:
         return self.path.stem
 
     @property
-    def turns(self) -> tuple[StoredTurn, ...]:
+    def turns(self) -> tuple[Turn, ...]:
         """The turns on the path on which the conversation stands, oldest first."""
         return tuple(self.tree.path)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from dflash_tui.core.conversation.blocks import chosen_block, chosen_program
-from dflash_tui.core.conversation.chat import Exchange
 from dflash_tui.core.conversation.slash import SlashError
+
+from ..answers_for_tests import answered
 
 PYTHON = "```python\none = 1\n```\nand\n```python\ntwo = 2\n```\n"
 SHELL = "```bash\nls\n```\n"
@@ -24,7 +25,7 @@ def test_a_number_is_one_of_the_newest_answer_with_code_and_none_the_last() -> N
 
 
 def test_without_a_number_the_last_python_runs_wherever_it_was_written() -> None:
-    path = [Exchange(number, "", answer=answer) for number, answer in enumerate(("x", PYTHON, SHELL, "x"), 1)]
+    path = [answered(number, "", answer) for number, answer in enumerate(("x", PYTHON, SHELL, "x"), 1)]
     turn, block = chosen_program(path, "")
     assert (turn, block.content) == (2, "two = 2\n")
     turn, block = chosen_program(path, "1")

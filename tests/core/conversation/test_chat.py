@@ -7,10 +7,12 @@ import pytest
 
 from dflash_tui.core.conversation.chat import Chat, Queued
 from dflash_tui.core.conversation.tree import Tree
+from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.sessions.sessions import Conversation
-from dflash_tui.core.sessions.turn import StoredTurn
 from engine.commands import AUTO, Adjust, Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, Notice, TurnFinished, TurnStarted, TurnStatistics
+
+from ..answers_for_tests import answered
 
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.0)
 
@@ -27,8 +29,8 @@ def chat(sent: list[Command]) -> Chat:
     return chat
 
 
-def tree_of(turns: Iterable[StoredTurn]) -> Tree[StoredTurn]:
-    tree: Tree[StoredTurn] = Tree()
+def tree_of(turns: Iterable[Turn]) -> Tree[Turn]:
+    tree: Tree[Turn] = Tree()
     for turn in turns:
         tree.add(turn)
     return tree
@@ -171,7 +173,7 @@ def test_seeds_of_versions_are_all_different(chat: Chat) -> None:
 
 def test_a_version_that_was_never_sent_leaves_the_path_as_it_was(sent: list[Command]) -> None:
     chat = Chat(GenerationSettings(), sent.append)
-    turns = (StoredTurn(1, "one", answer="1"), StoredTurn(2, "two", parent=1, answer="2"))
+    turns = (answered(1, "one", "1"), answered(2, "two", "2", parent=1))
     chat.resume(Conversation(Path("x.jsonl"), "", tree_of(turns), last_turn=2))
     chat.ask("ONE", parent=0)
     assert chat.tree.here == 3 and chat.stop()
@@ -200,8 +202,8 @@ def test_an_older_conversation_goes_on(chat: Chat, sent: list[Command]) -> None:
     chat.ask("other")
     answer(chat, "x")
     turns = (
-        StoredTurn(3, "old", system="Be brief.", answer="answer", reason="stop"),
-        StoredTurn(4, "lost", parent=3),
+        answered(3, "old", "answer", system="Be brief."),
+        Turn(4, "lost", parent=3),
     )
     chat.resume(Conversation(Path("x.jsonl"), "", tree_of(turns), last_turn=9))
     assert chat.ask("new") == 10

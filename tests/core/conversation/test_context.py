@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import pytest
 
 from dflash_tui.core.attachments.attachment import Attachment
-from dflash_tui.core.conversation.chat import Exchange
 from dflash_tui.core.conversation.context import MARKUP, Ruler, fit, room_words, summary_request
 from dflash_tui.core.conversation.folds import before_question, behind_question, below_answer, folds, words_of
 from dflash_tui.core.conversation.question_context import Carried, QuestionContext, messages_of, pastes_in
+from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.files.running import RunResult
 from engine.commands import Ask, GenerationSettings, Message
+
+from ..answers_for_tests import answered
 
 LONG = "word " * 200
 
@@ -22,8 +24,8 @@ def words(messages: Sequence[Message]) -> int:
     return sum(len(message.content.split()) for message in messages)
 
 
-def talk(count: int, answer: str = LONG) -> list[Exchange]:
-    return [Exchange(number, f"question {number}", number - 1, answer=answer) for number in range(1, count + 1)]
+def talk(count: int, answer: str = LONG) -> list[Turn]:
+    return [answered(number, f"question {number}", answer, parent=number - 1) for number in range(1, count + 1)]
 
 
 def test_what_fits_is_not_measured() -> None:

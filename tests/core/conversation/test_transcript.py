@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.conversation.transcript import retell
+from dflash_tui.core.conversation.turn import CUT_OFF
 from dflash_tui.core.export.document import ExportedAnswer, conversation_document
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog, load_session
-from dflash_tui.core.sessions.turn import CUT_OFF
 from dflash_tui.core.text.spans import Span
 from engine.commands import GenerationSettings
 from engine.events import EngineError, Event, FinishReason, PrefillDone, Step, TurnFinished, TurnStarted, TurnStatistics

@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.core.conversation.chat import Exchange
 from dflash_tui.core.conversation.tree import ROOT, Tree
+from dflash_tui.core.conversation.turn import Turn
 from tests.pace import examples
 
 
-def grown(*nodes: tuple[int, str]) -> Tree[Exchange]:
+def grown(*nodes: tuple[int, str]) -> Tree[Turn]:
     """Nodes 1, 2, … as (parent, question)."""
-    tree: Tree[Exchange] = Tree()
+    tree: Tree[Turn] = Tree()
     for number, (parent, question) in enumerate(nodes, start=1):
-        tree.add(Exchange(number, question, parent))
+        tree.add(Turn(number, question, parent))
     return tree
 
 
-def numbers(nodes: list[Exchange]) -> list[int]:
+def numbers(nodes: list[Turn]) -> list[int]:
     return [node.number for node in nodes]
 
 
@@ -56,7 +56,7 @@ def test_a_question_that_was_never_asked_leaves_no_trace() -> None:
 def test_no_cycle_no_double_and_no_orphan_can_be_added(number: int, parent: int) -> None:
     tree = grown((0, "a"), (1, "b"))
     with pytest.raises(ValueError, match="can't follow"):
-        tree.add(Exchange(number, "c", parent))
+        tree.add(Turn(number, "c", parent))
 
 
 def test_names_are_found_whole_or_cut_short() -> None:
@@ -79,9 +79,9 @@ def test_only_forks_take_a_column() -> None:
 @given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from("abc"), st.integers(0, 40)), max_size=40))
 @settings(max_examples=examples(60), deadline=None)
 def test_whatever_is_asked_and_wherever_one_goes_nothing_is_lost(wishes: list[tuple[int, str, int]]) -> None:
-    tree: Tree[Exchange] = Tree()
+    tree: Tree[Turn] = Tree()
     for number, (parent, question, visited) in enumerate(wishes, start=1):
-        tree.add(Exchange(number, question, parent % number))
+        tree.add(Turn(number, question, parent % number))
         assert tree.path[-1].number == number
         tree.go(tree.end_below(visited % (number + 1)))
         assert [node.parent for node in tree.path] == [0, *numbers(tree.path)][:-1]

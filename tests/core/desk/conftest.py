@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from dflash_tui.core.conversation.chat import Exchange, Queued
+from dflash_tui.core.conversation.chat import Queued
 from dflash_tui.core.conversation.slash import WaysOut, parse_slash
 from dflash_tui.core.conversation.start import Start
+from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.desk.commands import COMMANDS
 from dflash_tui.core.desk.context_fit import WhenFull
 from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
@@ -137,7 +138,7 @@ class Listener:
     def give_back(self, questions: Sequence[Queued]) -> None:
         self.given_back += [each.text for each in questions]
 
-    def reword(self, exchange: Exchange) -> None:
+    def reword(self, exchange: Turn) -> None:
         self.reworded.append(exchange.number)
 
     def copy(self, what: str, block: CodeBlock) -> None:

@@ -16,9 +16,9 @@ from support.events_for_tests import make_step
 
 
 def test_history_session_and_trace_share_their_blocks(tmp_path: Path) -> None:
-    log, trace, reducer = SessionLog.create(tmp_path), SessionLog.record_into(tmp_path / "run.jsonl"), Reducer()
+    log, trace = SessionLog.create(tmp_path), SessionLog.record_into(tmp_path / "run.jsonl")
     queue = EventQueue(log, trace)
-    reducer.rounds_of = queue.rounds_of
+    reducer = Reducer(queue.rounds_of)
     counted = [make_step(index % 4, 5, index=index, time=index / 10) for index in range(70)]
     for turn, steps in ((1, counted), (2, [replace(step, turn=2) for step in counted])):
         log.user(turn, "go on")

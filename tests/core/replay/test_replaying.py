@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.reducer import Reducer
+from dflash_tui.core.conversation.turn import CUT_OFF
 from dflash_tui.core.records.blocks import ROUNDS, Block
 from dflash_tui.core.replay import replay_source
 from dflash_tui.core.replay.bundled import RECORDINGS, SHOWN, bundled_recordings, find_recording
 from dflash_tui.core.replay.recording import RecordingError, read_recording
 from dflash_tui.core.replay.replay_source import FASTEST, ReplaySource
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.sessions.turn import CUT_OFF
 from dflash_tui.core.source import Happening, Rewind, StepBatch
 from dflash_tui.core.text.wrapping import Document
 from engine.commands import Close, GenerationSettings, Stop
@@ -96,7 +96,8 @@ class Shown:
         ]
         rows = [(row, list(document.pieces(row))) for row in document.rows]
         told = (chat.reducer.phase, chat.reducer.ready, chat.reducer.failure, chat.busy)
-        return [turns, rows, *told, list(chat.tree), chat.messages, chat.answers, chat.next_turn]
+        tree = [(t.number, t.question, t.parent, t.answer, t.reason) for t in chat.tree]
+        return [turns, rows, *told, tree, chat.messages, chat.answers, chat.next_turn]
 
 
 def conversation(sizes: tuple[int, ...] = (40, 3, 90)) -> list[Event]:

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.sessions.sessions import load_session
-from dflash_tui.core.sessions.turn import StoredTurn
 
 from .terminal import Terminal
 
@@ -35,7 +35,7 @@ class ChatWindow:
         self.terminal.type(question)
         self.terminal.press("Enter")
 
-    def ask_and_wait(self, question: str) -> StoredTurn:
+    def ask_and_wait(self, question: str) -> Turn:
         """Ask, and wait for the whole answer to be on the screen."""
         number = len(turns()) + 1
         self.ask(question)
@@ -45,7 +45,7 @@ class ChatWindow:
         """Wait until the running answer has that many characters."""
         self.terminal.wait_for(lambda _: (said := turns()) and len(said[-1].answer) >= characters)
 
-    def wait_for_turn(self, number: int) -> StoredTurn:
+    def wait_for_turn(self, number: int) -> Turn:
         """Wait for a turn to end and for the screen to say so."""
         self.terminal.wait_for(lambda _: len(said := turns()) >= number and said[-1].reason is not None)
         self.terminal.wait_for(READY)
@@ -78,7 +78,7 @@ def open_chat(
         yield ChatWindow(terminal)
 
 
-def turns() -> tuple[StoredTurn, ...]:
+def turns() -> tuple[Turn, ...]:
     """What the one conversation of this test has on disk; nothing before the first question."""
     sessions = [*(Path(os.environ["DFLASH_CHAT_STATE"]) / "sessions").glob("*.jsonl")]
     try:

@@ -1,0 +1,362 @@
+"""A question with its answer: the one thing that asking, the screen, the lines, files and exports share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from engine.events import (
+    MICROSECONDS,
+    EngineError,
+    EngineReady,
+    Event,
+    FinishReason,
+    PrefillDone,
+    Step,
+    TurnFinished,
+    TurnStarted,
+    TurnStatistics,
+)
+from engine.rounds.statistics import TurnMeter
+
+from ..figures.speed_up import SpeedUp
+from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot
+from ..files.running import RunResult
+from ..records.blocks import Block
+from ..records.numbers import RecordError
+from ..records.round_log import RoundLog
+from ..rounds.factor import Around, factor_of
+from ..rounds.history import StepHistory
+from ..rounds.rate_meter import RateMeter
+from ..source import StepBatch
+from ..text.growing_text import GrowingText
+from ..text.spans import Spans
+from .question_context import NOTHING, QuestionContext
+from .step_spans import StepSpans
+from .tree import ROOT
+
+CUT_OFF = "The program ended within this answer."
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """A node of the conversation's tree. Its rounds stand in ``rounds``; what is counted of them (``history`` and all
+    figures) is counted as they come, or for a turn of a file when it is first looked at."""
+
+    number: int
+    question: str = ""
+    parent: int = ROOT
+    name: str = ""
+    """The name of the branch that begins here; empty for none."""
+    system: str | None = None
+    time: str = ""
+    """When it was asked, ISO 8601; empty for what was asked here."""
+    once: bool = False
+    """Whether the settings are for this answer alone."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What it is to be decoded with; once it has begun, what it is, as in ``TurnStarted``."""
+    beside: QuestionContext = NOTHING
+    """What goes with the question."""
+    runs: list[RunResult] = field(default_factory=list)
+    """What came of running code blocks of the answer."""
+    by: EngineReady | None = None
+    """Who answers; None where that isn't known."""
+    started: TurnStarted | None = None
+    prefill_ms: float = 0.0
+    rounds: RoundLog = field(default_factory=RoundLog)
+    error: EngineError | None = None
+    reason: FinishReason | None = None
+    """Why it ended; None while it has no end, and where the program ended within it."""
+    running: bool = False
+    """Whether it was asked here, or begun, and has no end yet."""
+    around: Around = field(default_factory=Around)
+    """What other answers tell of this one's target."""
+    speed_up: SpeedUp | None = None
+    """How many times as fast it was when it ended; an answer keeps that, whatever is known of its target later."""
+    thought: str = ""
+    """What it thought, when it has ended."""
+    _said: GrowingText = field(default_factory=GrowingText)
+    _finished: TurnFinished | None = None
+    _num_rounds: int = 0
+    """How many rounds a file has of it, those that are damaged included."""
+    _history: StepHistory | None = None
+    _rate: RateMeter | None = None
+    _step_spans: StepSpans = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._step_spans = StepSpans(self.number)
+
+    # What was said
+
+    @property
+    def text(self) -> str:
+        """The answer as far as it has come."""
+        return str(self._said)
+
+    @property
+    def answer(self) -> str:
+        """The answer when it has ended; without one, neither it nor its question is part of what the model reads."""
+        return "" if self.running else self.text
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the answer ended by itself: the same question with the same settings would end there again."""
+        return self.reason in ("stop", "length", "context")
+
+    @property
+    def begun(self) -> bool:
+        """Whether the engine took the question, or refused it. Otherwise the program was left before it was asked."""
+        return self.started is not None or self.error is not None or self.reason is not None or len(self.rounds) > 0
+
+    @property
+    def target(self) -> str | None:
+        return self.by.target if self.by is not None else None
+
+    @property
+    def drafter(self) -> str | None:
+        return self.by.drafter if self.by is not None else None
+
+    @property
+    def speculation(self) -> bool:
+        return self.started is None or bool(self.started.settings.get("speculation", True))
+
+    @property
+    def num_prompt_tokens(self) -> int:
+        return self.started.num_prompt_tokens if self.started is not None else 0
+
+    @property
+    def num_reused_tokens(self) -> int:
+        return self.started.num_reused_tokens if self.started is not None else 0
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of the engine's sampling noise; None where the noise was not the engine's."""
+        seed = self.started.settings.get("seed") if self.started else None
+        return seed if isinstance(seed, int) else None
+
+    @property
+    def failure(self) -> EngineError | None:
+        """Why there is no answer, or not all of it."""
+        if self.error is None and self.reason is None and not self.running:
+            return EngineError("generation", CUT_OFF, turn=self.number)
+        return self.error
+
+    @property
+    def finished(self) -> TurnFinished | None:
+        """How it ended, with what the rounds add up to where nobody said otherwise; None while it has no end."""
+        if self._finished is None and not self.running:
+            reason, text, thought = self.reason or "error", self.text, self.thought
+            self._finished = TurnFinished(self.number, reason, text, thought, self._added_up())
+        return self._finished
+
+    @property
+    def figures(self) -> TurnStatistics:
+        return self.finished.statistics if self.finished is not None else TurnStatistics()
+
+    def events(self) -> Iterator[Event]:
+        """What the engine said of it so far; a turn cut off ends with an error."""
+        yield from self.opening
+        if self.started is not None or self.running:
+            yield from self.history
+        yield from self.closing
+
+    @property
+    def opening(self) -> tuple[TurnStarted, PrefillDone] | tuple[()]:
+        """The events before the rounds; none where it never began."""
+        return (self.started, PrefillDone(self.number, self.prefill_ms)) if self.started is not None else ()
+
+    @property
+    def closing(self) -> list[EngineError | TurnFinished]:
+        """The events behind the rounds."""
+        return [event for event in (self.failure, self.finished) if event is not None]
+
+    def _added_up(self) -> TurnStatistics:
+        meter = TurnMeter(self.num_prompt_tokens, self.num_reused_tokens)
+        for step in self.history:
+            meter.add(step)
+        return meter.statistics()
+
+    # What comes while it is decoded
+
+    def begin(self, event: TurnStarted, by: EngineReady | None, rounds: RoundLog | None) -> None:
+        """``rounds``: the log of all rounds to come, where somebody else keeps it."""
+        self.started, self.by, self.settings, self.running = event, by, event.settings, True
+        self.rounds = RoundLog() if rounds is None else rounds
+        self._count(StepHistory(self.rounds))
+
+    def add(self, step: Step) -> Spans:
+        """Take in one more round; returns what it adds to the transcript."""
+        self.history.append(step)
+        self.rate.follow()
+        spans = self._step_spans.tell(step)
+        self._said.append(spans.answer)
+        return spans
+
+    def extend(self, batch: StepBatch) -> Spans:
+        """Adds many rounds at once, as ``add`` adds one; returns what they add to the transcript."""
+        if len(self.history) != batch.start - batch.first:  # only a file that no engine wrote has such gaps
+            return Spans.of(span for step in batch.steps() for span in self.add(step))
+        self._count(batch.history.between(batch.first, batch.stop))
+        self._step_spans.skip(batch.spans, self.history.num_tokens)
+        self._said.append(batch.spans.answer)
+        return batch.spans
+
+    def finish(self, event: TurnFinished, speed_up: SpeedUp | None = None) -> None:
+        self._finished, self.reason, self.thought, self.running = event, event.reason, event.thought, False
+        self.speed_up = speed_up
+        self._say(event.text)
+
+    def _say(self, text: str) -> None:
+        if text != self.text:
+            self._said = GrowingText()
+            self._said.append(text)
+
+    # What its file says
+
+    def take(self, data: bytes | None, block: Block) -> None:
+        """Take in rounds of a file, without those that are known already: a program that was killed while it put blocks
+        in the place of rounds leaves both. ``data``: the block as it stands there. Raises :class:`RecordError`."""
+        known = max(self._num_rounds - block.first, 0)
+        if known >= len(block):
+            return
+        if known or data is None or block.turn != self.number:
+            steps = [replace(step, turn=self.number) for step in block.steps(known)]
+            texts = [
+                "".join(token.text for step in steps for token in step.emitted if token.channel == channel)
+                for channel in ("answer", "thought")
+            ]
+            for step in steps:
+                self.rounds.append(step)
+        else:
+            texts = list(block.texts())
+            self.rounds.adopt(data, block)
+        self._num_rounds = block.first + len(block)
+        self._said.append(texts[0])
+        self.thought += texts[1]
+
+    def misses(self, block: Block) -> bool:
+        """Whether rounds are missing before these."""
+        return block.first > self._num_rounds
+
+    def close(self, event: TurnFinished, told: Mapping[str, Any]) -> None:
+        """How it ended, as a file tells it: what isn't in ``told`` the rounds say."""
+        self.reason = event.reason
+        self._say(event.text if "text" in told else self.text)
+        self.thought = event.thought if "thought" in told else self.thought
+        if "statistics" in told:
+            self._finished = replace(event, text=self.text, thought=self.thought)
+
+    # What is counted of its rounds
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its rounds have been looked at."""
+        return self._history is not None
+
+    @property
+    def history(self) -> StepHistory:
+        """Every round so far; of a file's, up to the first that is damaged."""
+        if self._history is None:
+            history = StepHistory(self.rounds)
+            with suppress(RecordError):
+                for step in self.rounds:
+                    history.append(step)
+            self._count(history)
+        assert self._history is not None
+        return self._history
+
+    def _count(self, history: StepHistory) -> None:
+        self._history, self._rate = history, RateMeter(history)
+
+    @property
+    def rate(self) -> RateMeter:
+        return self._rate or RateMeter(self.history)
+
+    def told(self) -> Spans:
+        """The transcript's pieces of all steps so far, told once more."""
+        pieces, spans = StepSpans(self.number), Spans()
+        for step in self.history:
+            spans.extend(pieces.tell(step))
+        return spans
+
+    @property
+    def latest(self) -> Step | None:
+        return self.history.latest
+
+    @property
+    def latest_drafted(self) -> Step | None:
+        """The latest round that had a draft: what the strip shows."""
+        return self.history.latest_drafted
+
+    @property
+    def acceptance(self) -> AcceptanceStatistics:
+        return self.history.acceptance(-1) if self.history else AcceptanceStatistics()
+
+    @property
+    def num_tokens(self) -> int:
+        return self.history.num_tokens
+
+    @property
+    def cost(self) -> RoundCost:
+        return self.history.cost(-1) if self.history else RoundCost()
+
+    @property
+    def ttft_ms(self) -> float | None:
+        """Milliseconds from the question to the first token; None before that came."""
+        return self.history.time[0] / MICROSECONDS if self.history else None
+
+    @property
+    def snapshot(self) -> TurnSnapshot:
+        """What the gauges show of the turn as it is now."""
+        latest = self.latest
+        return TurnSnapshot(
+            step=latest.index if latest else None,
+            num_tokens=self.num_tokens,
+            ttft_ms=self.ttft_ms,
+            rate=self.rate.after(-1) if self.history else Rate(),
+            acceptance=self.acceptance,
+            cost=self.cost,
+            context_length=latest.context_length if latest else self.num_prompt_tokens,
+            finished=not self.running,
+            totals=self._totals,
+            speed_up=self.factor,
+        )
+
+    @property
+    def factor(self) -> SpeedUp | None:
+        """How many times as fast as its target alone it is so far; None where nothing can be said."""
+        return self._factor(len(self.history) - 1)
+
+    def _factor(self, index: int) -> SpeedUp | None:
+        if not self.speculation or index < 1:
+            return None
+        if self.speed_up is not None and index == len(self.history) - 1:
+            return self.speed_up
+        return factor_of(self.history, index, self.around, self.by.times if self.by is not None else "engine")
+
+    @property
+    def _totals(self) -> TurnStatistics | None:
+        """A server's totals, where the rounds that its stream told don't add up to them; None otherwise."""
+        told, shown = self.figures, self.acceptance
+        counted = shown.num_draft_tokens, shown.num_accepted_draft_tokens
+        differ = (told.num_draft_tokens, told.num_accepted_draft_tokens) != counted
+        return told if told.num_draft_tokens and differ else None
+
+    def snapshot_at(self, index: int) -> TurnSnapshot:
+        """What the gauges showed after step ``index``. Sums are kept for each step, so this costs the same everywhere.
+        Raises ``IndexError``."""
+        history = self.history
+        index = range(len(history))[index]
+        return TurnSnapshot(
+            step=index,
+            num_tokens=history.emitted_sum[index],
+            ttft_ms=self.ttft_ms,
+            rate=self.rate.after(index),
+            acceptance=history.acceptance(index),
+            cost=history.cost(index),
+            context_length=history.context_length[index],
+            finished=not self.running and index == len(history) - 1,
+            speed_up=self._factor(index),
+        )
