@@ -10,7 +10,8 @@ from typing import Any
 from engine.events import EngineReady
 
 from ..export.document import CellTable, ExportedPage, Heading, Lanes, Origin, Prose
-from .race import LOOKUP, Divergence, LaneResult, RaceResult
+from .lanes import LOOKUP
+from .race import Divergence, LaneResult, RaceResult
 
 HOW = (
     "One engine ran the lanes one after the other, each from the same caches and warmed up. The clock starts at the "
