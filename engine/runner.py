@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from time import perf_counter
 
@@ -11,8 +12,9 @@ import torch
 from .commands import AUTO, Adjust, Ask, EngineOptions, GenerationSettings, Message
 from .decoding.decoder import Decoder, Prompt, Round
 from .decoding.device_rounds import DeviceRounds
+from .decoding.readings import FEWEST, look_at_guesses
 from .errors import Option, UsageFailure
-from .events import Event, LoadProgress, Notice, TurnStarted
+from .events import Event, LoadProgress, Notice, PrefillDone, TurnStarted
 from .hub.fetching import FetchCancelled
 from .kernels.toolchain.card import card_of
 from .kernels.toolchain.disk_cache import read_compiler_beside
@@ -39,6 +41,11 @@ VARIED = (
 
 LESS_ALIKE = "At a temperature above 0 it says other things: /temp 0.7"
 """What to do about an answer that goes round in circles."""
+
+IDLE_MS, IDLE_ROWS = 50.0, 16
+"""What a piece of work takes, at most, while nobody waits; and rows of the target that must fit into it."""
+
+log = logging.getLogger(__name__)
 
 Drain = Callable[[], list[Adjust] | None]
 """Returns the adjustments that arrived since it was last asked; None to end the answer."""
@@ -69,6 +76,10 @@ class Runner:
         self._timed = False
         """Whether costs were timed already, or nobody could time them."""
         self._threads = thread_choice(decoder.target) if decoder.device.type == "cpu" else None
+        self.while_idle: Iterator[Notice | None] = iter(())
+        """What can be done while nobody waits, in pieces of some ``IDLE_MS``: taking the next does one. It looks at the
+        drafter's first guesses once there is a long text."""
+        self._looked = decoder.drafter is None
         self._num_threads = torch.get_num_threads()
         """Threads of this pair's rounds where nothing chooses them; PyTorch has one number for all pairs."""
         self.costs: CostTable | None = None
@@ -128,6 +139,7 @@ class Runner:
                 settings = settings.with_changes(change)
             return replace(settings, max_new_tokens=min(settings.max_new_tokens, end)) if end else settings
 
+        fresh, rate = len(prompt.ids), 0.0  # tokens of the prompt that had to run, and how many a millisecond
         token_ids: list[int] = []
         end = 0  # tokens, of an answer that goes round in circles
         turn = TurnEvents(self, ask, prompt, started)
@@ -143,6 +155,10 @@ class Runner:
                         break
                 yield turn.step(progress)
             else:
+                if isinstance(progress, TurnStarted):
+                    fresh -= progress.num_reused_tokens
+                elif isinstance(progress, PrefillDone):
+                    rate = fresh / max(progress.milliseconds, 1e-3)
                 yield turn.begun(progress) if isinstance(progress, TurnStarted) else progress
             self._take_threads()
         finished = turn.finished()
@@ -150,7 +166,19 @@ class Runner:
             yield Notice("It went round in circles, and was stopped.", self._limits.instead or LESS_ALIKE)
         elif wrong := self._limits.broken_promise(finished.text, _asked(ask)[1]):
             yield Notice(wrong, "Ask for the whole of it anew: a small model loses names after a few changes.")
+        if not self._looked and len(prompt.ids) + len(token_ids) >= FEWEST and rate * IDLE_MS >= IDLE_ROWS:
+            self._looked, self.while_idle = True, self._look_at_guesses([*prompt.ids, *token_ids], int(rate * IDLE_MS))
         yield finished
+
+    def _look_at_guesses(self, text: Sequence[int], rows: int) -> Iterator[Notice | None]:
+        """Yields None after each piece of work, and a notice where the drafter's config is read otherwise than it was
+        trained. It must cost nobody anything, so it fails in silence."""
+        assert self.decoder.drafter is not None
+        try:
+            for found in look_at_guesses(self.decoder.target, self.decoder.drafter, text, rows):
+                yield None if found is None else Notice(found.says, "Take its config.json as its makers publish it.")
+        except Exception:
+            log.warning("first guesses could not be compared", exc_info=True)
 
     def _take_threads(self) -> None:
         """Gives a CPU's rounds the threads of this pair: another one may have run with its own since."""

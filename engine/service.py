@@ -107,7 +107,14 @@ class EngineService:
             advice = "eos_token_id in its generation_config.json names one, or eos_token in its tokenizer_config.json."
             self._emit(Notice(words, advice))
         while not self._closing:
-            self._handle(runner, self._waiting.pop(0) if self._waiting else self._commands.get())
+            self._handle(runner, self._waiting.pop(0) if self._waiting else self._next(runner))
+
+    def _next(self, runner: Runner) -> Command:
+        """The next command. Until one comes, the runner does what can wait, in small pieces."""
+        while self._commands.empty() and (done := next(runner.while_idle, runner)) is not runner:
+            if isinstance(done, Notice):
+                self._emit(done)
+        return self._commands.get()
 
     def _handle(self, runner: Runner, command: Command) -> None:
         if isinstance(command, Close):

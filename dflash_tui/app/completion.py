@@ -35,14 +35,14 @@ def complete_file(line: str) -> list[Candidate]:
     """Candidates for a line whose last word begins with @: files and folders."""
     if "@" not in line:
         return []
-    begun, found = line.rindex("@"), completions(line)
-    if [text.rstrip() for text in found] == [line]:
+    begun, candidates = line.rindex("@"), completions(line)
+    if [text.rstrip() for text in candidates] == [line]:
         return []  # nothing is left to complete
-    return [Candidate(text, label=sanitise(text[begun + 1 :].strip().strip('"'))) for text in found]
+    return [Candidate(text, label=sanitise(text[begun + 1 :].strip().strip('"'))) for text in candidates]
 
 
 def complete(
-    text: str, commands: Iterable[Command[Host]], host: Host, said: Said = str, keys: Mapping[str, str] = NO_KEYS
+    text: str, commands: Iterable[Command[Host]], host: Host, in_keys: Said = str, keys: Mapping[str, str] = NO_KEYS
 ) -> list[Candidate]:
     """Candidates for a prompt, best first: commands, then their values. None for other or already complete text.
     ``keys``: by a command's id."""
@@ -52,16 +52,16 @@ def complete(
     known = [command for command in commands if command.slash]
     if blank:
         values = next((command.values(host) for command in known if command.slash == name), [])
-        found = [Candidate(f"/{name} {value}") for value in values if value.startswith(typed)]
+        candidates = [Candidate(f"/{name} {value}") for value in values if value.startswith(typed)]
     else:
-        found = [
+        candidates = [
             Candidate(
                 f"/{command.slash}{' ' if command.takes else ''}",
-                said(command.title),
+                in_keys(command.title),
                 command.takes,
                 keys.get(command.id, ""),
             )
             for command in known
             if command.slash.startswith(name)
         ]
-    return [] if [candidate.text.rstrip() for candidate in found] == [text.rstrip()] else found
+    return [] if [candidate.text.rstrip() for candidate in candidates] == [text.rstrip()] else candidates

@@ -86,9 +86,9 @@ class InputGuard:
             elif self._in_string:
                 data = self._skip_string(data)
             else:
-                found, data = self._first(data)
-                if found is not None:
-                    yield found
+                inputs, data = self._first(data)
+                if inputs is not None:
+                    yield inputs
 
     @property
     def patience(self) -> float | None:

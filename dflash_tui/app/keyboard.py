@@ -45,36 +45,40 @@ class Translator:
         self._tells_sizes = False
         """Whether the terminal has said that it tells its size; nobody else's size is taken."""
 
-    def messages(self, found: Input) -> Iterator[Message]:
+    def messages(self, input_: Input) -> Iterator[Message]:
         """The messages for one thing that the terminal sent."""
-        if found.kind == "paste":
-            yield events.Paste(found.text)
-        elif found.kind == "text":
-            for character in found.text:
+        if input_.kind == "paste":
+            yield events.Paste(input_.text)
+        elif input_.kind == "text":
+            for character in input_.text:
                 yield from self._keys(character)
-        elif _REPORT.fullmatch(found.text):
-            self._tells_sizes |= found.text.startswith("\x1b[?2048;") and found.text[8] in "1234"
-            if self._tells_sizes or not found.text.endswith("t"):
-                yield from self._textual.feed(found.text)
-        elif told := _KEY.fullmatch(found.text):
-            yield from self._told(*told.groups(""))
-        elif keys := list(self._keys(found.text)):
+        elif _REPORT.fullmatch(input_.text):
+            self._tells_sizes |= input_.text.startswith("\x1b[?2048;") and input_.text[8] in "1234"
+            if self._tells_sizes or not input_.text.endswith("t"):
+                yield from self._textual.feed(input_.text)
+        elif match := _KEY.fullmatch(input_.text):
+            yield from self._key_events_of(*match.groups(""))
+        elif keys := list(self._keys(input_.text)):
             yield from keys
-        elif len(found.text) == 2:
-            for key in self._keys(found.text[1:], alt=True):
+        elif len(input_.text) == 2:
+            for key in self._keys(input_.text[1:], alt=True):
                 yield events.Key("alt+" + key.key.removeprefix("alt+"), None)
 
     def _keys(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
-        found = self._textual._sequence_to_key_events(sequence, alt)
-        return [key for key in found if key.key != "<ignore>"]
+        key_events = self._textual._sequence_to_key_events(sequence, alt)
+        return [key for key in key_events if key.key != "<ignore>"]
 
-    def _told(self, code: str, modifiers: str, happened: str, text: str, last: str) -> Iterable[events.Key]:
+    def _key_events_of(self, code: str, modifiers: str, happened: str, text: str, last: str) -> Iterable[events.Key]:
         """The keys of a sequence that says which key, and what was done with it."""
         if (code, last) == ("27", "~"):  # xterm: the key's code stands where others have its text
             code, text, last = text, "", "u"
         if happened == LET_GO or max(len(code), len(modifiers)) > 6:
             return ()
-        typed = [part for part in text.split(":") if part and len(part) < 8 and _is_printable(int(part))]
+        typed = [
+            code_point
+            for code_point in text.split(":")
+            if code_point and len(code_point) < 8 and _is_printable(int(code_point))
+        ]
         named = f"{int(code or 1)}{last}" in FUNCTIONAL_KEYS
         if not named and (last != "u" or not (typed or _is_printable(int(code or 0)))):
             return ()
@@ -127,8 +131,8 @@ class PatientDriver(LinuxDriver):
     def _read_on(self) -> None:
         guard, translator = InputGuard(), Translator()
 
-        def process(found: Iterable[Input]) -> None:
-            for each in found:
+        def process(inputs: Iterable[Input]) -> None:
+            for each in inputs:
                 for message in translator.messages(each):
                     self.process_message(message)
 

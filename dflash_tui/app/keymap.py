@@ -64,8 +64,8 @@ def accepted_keys(wanted: Mapping[str, Entry], actions: Mapping[str, Command[Any
 
 def _keys(value: str) -> list[str]:
     """The keys of a setting, spelt as Textual does: ``"Ctrl+S, f5"`` gives ``["ctrl+s", "f5"]``."""
-    parts = (part.strip() for part in value.split(","))
-    return [part if len(part) == 1 else part.lower() for part in parts if part]
+    parts = (key.strip() for key in value.split(","))
+    return [key if len(key) == 1 else key.lower() for key in parts if key]
 
 
 def _problem(id: str, value: str, actions: Mapping[str, Command[Any]]) -> str:
@@ -107,7 +107,7 @@ def key_name(key: str) -> str:
     """A key as people write it: ``ctrl+end`` becomes ``Ctrl+End``; a letter alone stays as it is typed."""
     if len(key) == 1:
         return key
-    return "+".join(_NAMES.get(part, part.capitalize()) for part in key.split("+"))
+    return "+".join(_NAMES.get(key_part, key_part.capitalize()) for key_part in key.split("+"))
 
 
 Said = Callable[[str], str]
@@ -142,7 +142,7 @@ def said_with(keymap: Mapping[str, str], actions: Mapping[str, Command[Any]]) ->
     if not names:
         return str
     pattern = re.compile("|".join(rf"(?<![\w+]){re.escape(name)}(?![\w+])" for name in names))
-    return lambda text: pattern.sub(lambda found: names[found[0]], text)
+    return lambda text: pattern.sub(lambda match: names[match[0]], text)
 
 
 def keys_in_force(active: Mapping[str, ActiveBinding]) -> dict[str, str]:

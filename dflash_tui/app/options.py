@@ -19,11 +19,11 @@ class OptionsApp(App[None]):
     """Whether the terminal has still to take what was written; whoever writes to it says."""
 
 
-def options_of(part: DOMNode) -> ScreenOptions:
-    """The user's options, which the application of ``part`` keeps."""
-    return cast(OptionsApp, part.app).screen_options
+def options_of(node: DOMNode) -> ScreenOptions:
+    """The user's options, which the application of ``node`` keeps."""
+    return cast(OptionsApp, node.app).screen_options
 
 
-def backed_up(part: DOMNode) -> bool:
-    """Whether the terminal that shows ``part`` has still to take what was written."""
-    return cast(OptionsApp, part.app).backed_up()
+def backed_up(node: DOMNode) -> bool:
+    """Whether the terminal that shows ``node`` has still to take what was written."""
+    return cast(OptionsApp, node.app).backed_up()

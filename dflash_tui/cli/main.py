@@ -43,9 +43,9 @@ OF_THE_PROGRAM = ("config", "completion", "help")
 def command_named(name: str) -> click.Command:
     """A command of ``COMMANDS``, imported when it is asked for: most starts want none of them."""
     module = import_module(f"{__package__}.commands.{name}")
-    found = getattr(module, f"{name}_command")(chat) if name in OF_THE_PROGRAM else getattr(module, name)
-    assert isinstance(found, click.Command)
-    return found
+    command = getattr(module, f"{name}_command")(chat) if name in OF_THE_PROGRAM else getattr(module, name)
+    assert isinstance(command, click.Command)
+    return command
 
 
 SURE = 0.75
@@ -208,8 +208,8 @@ def _command_first(arguments: list[str]) -> list[str]:
     model = chat.make_context("dflash-chat", [*arguments], **lenient).params["model"]
     if model not in COMMANDS or Path(model).exists():
         return arguments
-    place = len(arguments) - 1 - arguments[::-1].index(model)  # the last: one before it is a flag's
-    return [model, *arguments[:place], *arguments[place + 1 :]]
+    index = len(arguments) - 1 - arguments[::-1].index(model)  # the last: one before it is a flag's
+    return [model, *arguments[:index], *arguments[index + 1 :]]
 
 
 def _chats_flag(error: click.NoSuchOption, arguments: list[str]) -> Problem | None:
@@ -217,11 +217,11 @@ def _chats_flag(error: click.NoSuchOption, arguments: list[str]) -> Problem | No
     option = next((each for each in chat.params if error.option_name in each.opts), None)
     if error.ctx is None or error.ctx.command is chat or not isinstance(option, click.Option):
         return None
-    place = next((n for n, word in enumerate(arguments) if word.partition("=")[0] == error.option_name), None)
-    if place is None:
+    index = next((n for n, word in enumerate(arguments) if word.partition("=")[0] == error.option_name), None)
+    if index is None:
         return None
-    takes_next = not (option.is_flag or isinstance(option.flag_value, str)) and "=" not in arguments[place]
-    rest = arguments[:place] + arguments[place + 1 + takes_next :]
+    takes_next = not (option.is_flag or isinstance(option.flag_value, str)) and "=" not in arguments[index]
+    rest = arguments[:index] + arguments[index + 1 + takes_next :]
     return Problem(
         f"{error.option_name} is a flag of the chat; {error.ctx.command_path} has none of this name.",
         f"Type: dflash-chat {shlex.join(_command_first(rest))}. {error.ctx.command_path} --help lists the flags.",

@@ -16,8 +16,8 @@ class LazySequence(Sequence[Item]):
     __slots__ = ()
 
     @abstractmethod
-    def item_at(self, place: int) -> Item:
-        """The item at ``place``, counted from 0 and below the length."""
+    def item_at(self, index: int) -> Item:
+        """The item at ``index``, counted from 0 and below the length."""
 
     @overload
     def __getitem__(self, index: int) -> Item: ...
@@ -27,4 +27,4 @@ class LazySequence(Sequence[Item]):
 
     def __getitem__(self, index: int | slice) -> Item | list[Item]:
         places = range(len(self))[index]
-        return self.item_at(places) if isinstance(places, int) else [self.item_at(place) for place in places]
+        return self.item_at(places) if isinstance(places, int) else [self.item_at(index) for index in places]

@@ -87,13 +87,13 @@ def close(descriptor: int, path: Path, *, remove: bool = False) -> None:
             path.unlink()
     finally:
         os.close(descriptor)
-        beside = _BESIDE.pop(descriptor, None)
+        lock_descriptor = _BESIDE.pop(descriptor, None)
         try:
             if remove and WINDOWS:
                 path.unlink()
         finally:
-            if beside is not None:
-                os.close(beside)
+            if lock_descriptor is not None:
+                os.close(lock_descriptor)
                 with suppress(OSError):  # another window holds it by now
                     _lock_of(path).unlink()
 
@@ -128,15 +128,15 @@ def entries_of(folder: Path) -> Iterator[Iterator[os.DirEntry[str]]]:
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\xb9\xb2\xb3]) *(?:\..*)?", re.IGNORECASE)
 
 
-def not_a_name(part: str) -> str | None:
+def not_a_name(name: str) -> str | None:
     """Why this system can't have a file of that name, in words; None where it can."""
     if not WINDOWS:  # elsewhere only "/" and NUL can't be in one
         return None
-    if _DEVICES.fullmatch(part):
+    if _DEVICES.fullmatch(name):
         return "is a device on Windows"
-    if found := re.search(r'[<>:"|?*\\\x00-\x1f]', part):
-        return f"holds {found[0]!r}, which no file's name may on Windows"
-    return "ends in a dot or a space, which Windows drops" if part.endswith((".", " ")) and part != "." else None
+    if match := re.search(r'[<>:"|?*\\\x00-\x1f]', name):
+        return f"holds {match[0]!r}, which no file's name may on Windows"
+    return "ends in a dot or a space, which Windows drops" if name.endswith((".", " ")) and name != "." else None
 
 
 # Processes.

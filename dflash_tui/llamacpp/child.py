@@ -49,30 +49,30 @@ def parameters(orders: dict[str, Any]) -> Any:
     """llama.cpp's own parameters, from a plan's orders."""
     import xllamacpp
 
-    told = xllamacpp.CommonParams()
-    told.model.path = orders["model"]
-    told.hostnames, told.port = ["127.0.0.1"], 0
-    told.api_keys = [orders["key"]]
-    told.cors_origins = ""
-    told.ui = False
-    told.endpoint_metrics = told.endpoint_slots = True
-    told.n_parallel = 1
-    told.n_ctx = orders["context"]
-    told.n_gpu_layers = -1 if orders["gpu"] else 0
-    told.fit_params = orders["gpu"]
-    told.cache_ram_mib, told.cache_idle_slots = 0, False
-    spec = told.speculative
+    params = xllamacpp.CommonParams()
+    params.model.path = orders["model"]
+    params.hostnames, params.port = ["127.0.0.1"], 0
+    params.api_keys = [orders["key"]]
+    params.cors_origins = ""
+    params.ui = False
+    params.endpoint_metrics = params.endpoint_slots = True
+    params.n_parallel = 1
+    params.n_ctx = orders["context"]
+    params.n_gpu_layers = -1 if orders["gpu"] else 0
+    params.fit_params = orders["gpu"]
+    params.cache_ram_mib, params.cache_idle_slots = 0, False
+    spec = params.speculative
     if orders["threads"]:
-        for one in (told.cpuparams, told.cpuparams_batch, spec.draft.cpuparams, spec.draft.cpuparams_batch):
+        for one in (params.cpuparams, params.cpuparams_batch, spec.draft.cpuparams, spec.draft.cpuparams_batch):
             one.n_threads = orders["threads"]
     kind = orders["drafting"].upper().replace("-", "_")
     spec.types = [getattr(xllamacpp.common_speculative_type, f"COMMON_SPECULATIVE_TYPE_{kind}")]
     spec.draft.n_max = orders["draft_length"]
-    spec.draft.n_gpu_layers = told.n_gpu_layers
+    spec.draft.n_gpu_layers = params.n_gpu_layers
     spec.draft.mparams.path = orders["drafter"]
-    told.load_mtp = orders["drafting"] == "draft-mtp" and not orders["drafter"]
+    params.load_mtp = orders["drafting"] == "draft-mtp" and not orders["drafter"]
     spec.ngram_simple.size_n, spec.ngram_simple.size_m = orders["lookup"]
-    return told
+    return params
 
 
 def _is_gpu(device: dict[str, Any]) -> bool:

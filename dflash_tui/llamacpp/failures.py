@@ -73,20 +73,20 @@ def reason_of(code: int | None, log: Sequence[str]) -> EngineFailure:
         )
     for line in log:
         for pattern, kind, message, hint in LOGGED:
-            if found := re.search(pattern, line, re.IGNORECASE):
-                return kind(message.format(what=found.groupdict().get("what") or "", said=_said(line)), hint)
+            if match := re.search(pattern, line, re.IGNORECASE):
+                return kind(message.format(what=match.groupdict().get("what") or "", said=_without_prefix(line)), hint)
     if code == -getattr(signal, "SIGKILL", 9):
         return DeviceFailure(
             "llama.cpp was ended from outside; where the memory ran out, the system did it.",
             "Try less context (--context 4096) or a smaller quantisation.",
         )
-    last = next((_said(line) for line in reversed(log) if _LEVEL.match(line)), "")
-    told = f": {last}" if last else "."
+    last = next((_without_prefix(line) for line in reversed(log) if _LEVEL.match(line)), "")
+    text = f": {last}" if last else "."
     how = f" (signal {-code})" if code is not None and code < 0 and not WINDOWS else ""
-    return EngineFailure(f"llama.cpp failed{how}{told}", "Ask again; its log has more (dflash-chat doctor says where).")
+    return EngineFailure(f"llama.cpp failed{how}{text}", "Ask again; its log has more (dflash-chat doctor says where).")
 
 
-def _said(line: str) -> str:
+def _without_prefix(line: str) -> str:
     """A line of the log without its time and level."""
     match = _LEVEL.match(line)
     return (match["said"] if match else line).strip()

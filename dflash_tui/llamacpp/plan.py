@@ -139,7 +139,7 @@ def _about_gpus(machine: Machine, device: str) -> tuple[str, ...]:
     """Remarks about GPUs. Raises ``DeviceFailure`` where one was asked for and there is none."""
     if machine.gpus or device == "cpu":
         return ()
-    unused = next((name for name, place in GPU_PLACES.items() if Path(place).exists()), None)
+    unused = next((name for name, path in GPU_PLACES.items() if Path(path).exists()), None)
     how = f"its build for Vulkan drives most: {GPU_BUILD}"
     if device != "auto":
         raise DeviceFailure("The installed llama.cpp sees no GPU.", how[0].upper() + how[1:])
@@ -190,8 +190,8 @@ def mismatch(model: GgufHeader, drafter: GgufHeader) -> str:
 
 def companion(model: GgufHeader) -> GgufHeader | None:
     """A drafter that lies beside the target and was made for it; None where there is none."""
-    beside = [path for path in sorted(model.path.parent.glob("*.gguf")) if is_companion(path.name)]
-    for path in beside[:MOST_LOOKED_AT]:
+    companions = [path for path in sorted(model.path.parent.glob("*.gguf")) if is_companion(path.name)]
+    for path in companions[:MOST_LOOKED_AT]:
         try:
             header = read_header(path)
         except WeightsFailure:
@@ -209,9 +209,9 @@ def is_companion(name: str) -> bool:
 def threads() -> int:
     """Threads for llama.cpp: as ``OMP_NUM_THREADS`` says, or the cores that the process may use where those aren't all;
     otherwise 0."""
-    said = os.environ.get("OMP_NUM_THREADS", "")
-    if said.isdigit() and int(said) > 0:
-        return int(said)
+    variable = os.environ.get("OMP_NUM_THREADS", "")
+    if variable.isdigit() and int(variable) > 0:
+        return int(variable)
     allowed = cores()
     return allowed if allowed < (os.cpu_count() or 0) else 0
 

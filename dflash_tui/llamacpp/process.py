@@ -41,7 +41,7 @@ class LlamaProcess:
 
     def __init__(self) -> None:
         self._tail: deque[str] = deque(maxlen=TAIL)
-        self._said: SimpleQueue[Message | None] = SimpleQueue()
+        self._messages: SimpleQueue[Message | None] = SimpleQueue()
         self._ended = Event()
         self._loading = True
         self._wanted = False
@@ -118,7 +118,7 @@ class LlamaProcess:
     def _next(self, waiting: Callable[[], None]) -> Message:
         while True:
             try:
-                message = self._said.get(timeout=LOOK_SECONDS)
+                message = self._messages.get(timeout=LOOK_SECONDS)
             except Empty:
                 waiting()
                 continue
@@ -128,18 +128,18 @@ class LlamaProcess:
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
-        with self._process.stdout as said:
-            for line in said:
+        with self._process.stdout as stdout:
+            for line in stdout:
                 with suppress(ValueError):  # a library may print, too
                     message = json.loads(line)
                     if isinstance(message, dict):
-                        self._said.put(message)
+                        self._messages.put(message)
         code = self._process.wait()
         self._readers[1].join(END_SECONDS)  # its last words
         if not self._wanted and code:
             log.error("llama.cpp ended with exit code %d", code)
         self._ended.set()
-        self._said.put(None)
+        self._messages.put(None)
 
     def _read_log(self) -> None:
         """Reads the child's log: all of it while the model loads, later only warnings."""

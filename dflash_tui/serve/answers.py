@@ -106,15 +106,15 @@ class AnswerProgress:
 
     def _sort(self, piece: Piece, parts: list[Part]) -> None:
         """Puts text and calls where they belong in a piece."""
-        piece.text = "".join(part for part in parts if isinstance(part, str))
-        for part in parts:
-            if isinstance(part, ToolCall):
-                piece.calls.append(replace(part, id=f"call_{uuid4().hex[:24]}"))
+        piece.text = "".join(text for text in parts if isinstance(text, str))
+        for text in parts:
+            if isinstance(text, ToolCall):
+                piece.calls.append(replace(text, id=f"call_{uuid4().hex[:24]}"))
         self.num_calls += len(piece.calls)
 
     def finish_reason(self, reason: FinishReason) -> str:
-        said = "stop" if self.stopped else _REASONS[reason]
-        return "tool_calls" if said == "stop" and self.num_calls else said
+        finish = "stop" if self.stopped else _REASONS[reason]
+        return "tool_calls" if finish == "stop" and self.num_calls else finish
 
     def usage(self) -> dict[str, Any]:
         """Token counts, as OpenAI has them. The stop token counts, as it does elsewhere."""
@@ -163,7 +163,7 @@ class AnswerProgress:
         return {
             "mean_acceptance_length": 1 + sum(accepted) / len(accepted),
             "draft_acceptance_rate": sum(accepted) / sum(drafted),
-            "acceptance_histogram": [accepted.count(kept) for kept in range(longest + 1)],
+            "acceptance_histogram": [accepted.count(num_accepted) for num_accepted in range(longest + 1)],
             "num_spec_steps": len(accepted),
             "num_accepted_draft_tokens": sum(accepted),
             "num_draft_tokens": sum(drafted),

@@ -29,12 +29,12 @@ def read_messages(value: Any) -> tuple[Message, ...]:
         raise wrong("messages", "a list with at least one message")
     messages: list[Message] = []
     open_calls: list[ToolCall] = []
-    for place, each in enumerate(value):
-        message = _message(each, f"messages[{place}]")
+    for index, each in enumerate(value):
+        message = _message(each, f"messages[{index}]")
         if message.role == "tool":
             message = _answering(message, open_calls)
         elif message.calls:
-            calls = [call if call.id else replace(call, id=f"call_{place}_{n}") for n, call in enumerate(message.calls)]
+            calls = [call if call.id else replace(call, id=f"call_{index}_{n}") for n, call in enumerate(message.calls)]
             message, open_calls = replace(message, calls=tuple(calls)), calls
         messages.append(message)
     return tuple(messages)
@@ -47,7 +47,7 @@ def _answering(result: Message, open_calls: list[ToolCall]) -> Message:
         [] if result.call_id else [call for call in open_calls if call.name == result.name],
         [] if result.call_id or result.name else open_calls,
     )
-    call = next((found[0] for found in ways if found), None)
+    call = next((call_id[0] for call_id in ways if call_id), None)
     if call is None:
         return result
     open_calls.remove(call)
@@ -61,8 +61,8 @@ def _message(value: Any, where: str) -> Message:
     if not isinstance(role, str) or role not in _ROLES:
         words = f"{where}.role must be system, developer, user, assistant or tool, not {role!r}."
         raise ApiFailure(400, words, param=where)
-    said = value.get("content")
-    text = _content(value.get("refusal") if said is None else said, f"{where}.content")
+    content = value.get("content")
+    text = _content(value.get("refusal") if content is None else content, f"{where}.content")
     if value.get("images"):
         raise ApiFailure(400, f"{where} has images: this server reads text alone.", param=where)
     if _ROLES[role] == "tool":
@@ -71,7 +71,7 @@ def _message(value: Any, where: str) -> Message:
     listed = value.get("tool_calls") or ()
     if not isinstance(listed, list | tuple) or (listed and role != "assistant"):
         raise wrong(f"{where}.tool_calls", "a list of calls, of an assistant")
-    calls = tuple(_call(each, f"{where}.tool_calls[{place}]") for place, each in enumerate(listed))
+    calls = tuple(_call(each, f"{where}.tool_calls[{index}]") for index, each in enumerate(listed))
     return Message(_ROLES[role], text, calls)
 
 
@@ -95,18 +95,18 @@ def _content(value: Any, where: str) -> str:
         return value or ""
     if not isinstance(value, list):
         raise wrong(where, "a text, or a list of parts that are text")
-    return "\n".join(_part(part, f"{where}[{place}]") for place, part in enumerate(value))
+    return "\n".join(_text_of_part(content_part, f"{where}[{index}]") for index, content_part in enumerate(value))
 
 
-def _part(part: Any, where: str) -> str:
+def _text_of_part(content_part: Any, where: str) -> str:
     """The text of a part, which stands in the field that is named like the part's type, or in ``text``; a part may also
     be a bare text."""
-    if isinstance(part, str):
-        return part
-    kind = part.get("type", "text") if isinstance(part, dict) else None
+    if isinstance(content_part, str):
+        return content_part
+    kind = content_part.get("type", "text") if isinstance(content_part, dict) else None
     if not isinstance(kind, str) or kind not in _TEXTS:
         raise ApiFailure(400, f"{where} is {kind or 'no part'}: this server reads text alone.", param=where)
-    text = part.get(_TEXTS[kind])
+    text = content_part.get(_TEXTS[kind])
     if not isinstance(text, str):
         raise wrong(f"{where}.{_TEXTS[kind]}", "a text")
     return text
@@ -116,7 +116,7 @@ def read_tools(value: Any) -> tuple[Tool, ...]:
     """The functions that the model may call. Raises :class:`ApiFailure` for tools that are none."""
     if not isinstance(value or [], list):
         raise wrong("tools", "a list of functions")
-    return tuple(_tool(each, f"tools[{place}]") for place, each in enumerate(value or []))
+    return tuple(_tool(each, f"tools[{index}]") for index, each in enumerate(value or []))
 
 
 def _tool(value: Any, where: str) -> Tool:

@@ -34,8 +34,8 @@ class RoundTotals:
             self.drafts += 1
             self.drafted += step.verify_width - 1
             self.accepted += step.num_accepted
-            for place in range(step.num_accepted):
-                self.by_position[place] += 1
+            for index in range(step.num_accepted):
+                self.by_position[index] += 1
 
 
 class Meters(Collector):
@@ -86,8 +86,8 @@ class Meters(Collector):
             "vllm:spec_decode_num_accepted_tokens_per_pos", "Accepted tokens by their place in the draft",
             labels=(*LABELS, "position"),
         )  # fmt: skip
-        for place, count in enumerate(rounds.by_position):
-            by_position.add_metric((*self._labels, str(place)), count)
+        for index, count in enumerate(rounds.by_position):
+            by_position.add_metric((*self._labels, str(index)), count)
         yield by_position
 
     def begin(self, waited: float) -> None:

@@ -40,19 +40,19 @@ class Ticket:
     """Whether its own stop text came, or its client went."""
     gone: bool = False
     """Whether nobody waits for the answer any more."""
-    told: asyncio.Queue[Event | ApiFailure] = field(default_factory=asyncio.Queue)
+    events: asyncio.Queue[Event | ApiFailure] = field(default_factory=asyncio.Queue)
 
     async def next(self, seconds: float) -> Event:
         """The next event of its turn. Raises :class:`ApiFailure` when it gets none, ``TimeoutError`` when none comes in
         so many seconds."""
-        if self.told.empty():
+        if self.events.empty():
             async with asyncio.timeout(seconds):
-                told = await self.told.get()
+                event = await self.events.get()
         else:
-            told = self.told.get_nowait()
-        if isinstance(told, ApiFailure):
-            raise told
-        return told
+            event = self.events.get_nowait()
+        if isinstance(event, ApiFailure):
+            raise event
+        return event
 
     @property
     def waited(self) -> float:
@@ -107,7 +107,7 @@ class Scheduler:
             crowded_out = self._queue.give_way(client)
             if crowded_out is None:
                 raise self._full()
-            crowded_out.told.put_nowait(self._full())
+            crowded_out.events.put_nowait(self._full())
         self._queue.join(client, ticket)
         self._advance()
         return ticket
@@ -147,7 +147,7 @@ class Scheduler:
         if ticket is None or meters is None or getattr(event, "turn", None) != ticket.turn:
             return
         if not ticket.gone:
-            ticket.told.put_nowait(event)
+            ticket.events.put_nowait(event)
         match event:
             case TurnStarted():
                 meters.started(event)
@@ -223,12 +223,12 @@ class Scheduler:
     def _close(self, failure: ApiFailure) -> None:
         self._closed = failure
         for ticket in self._queue.clear():
-            ticket.told.put_nowait(failure)
+            ticket.events.put_nowait(failure)
         self._show_queue()
 
     def _abandon(self, failure: ApiFailure) -> None:
         """Fails the running answer, of which the engine will say no more."""
         if self._current is not None:
-            self._current.told.put_nowait(failure)
+            self._current.events.put_nowait(failure)
             self._current = None
             self._show_queue()

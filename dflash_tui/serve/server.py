@@ -66,10 +66,10 @@ def is_local(host: str) -> bool:
 
 def _addresses(host: str, port: int) -> list[tuple[socket.AddressFamily, tuple[Any, ...]]]:
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
         raise AddressFailure(f"There is no address {host!r}.", "Name another with --host.") from None
-    return [(family, address) for family, _, _, _, address in found]
+    return [(family, address) for family, _, _, _, address in infos]
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -22,11 +22,11 @@ class StopTextFilter:
             return text
         held = self._held + text
         # The stop text that is whole first counts, so that it doesn't matter in which pieces a text comes.
-        found = [(place + len(stop), place, stop) for stop in self._stops if (place := held.find(stop)) >= 0]
-        if found:
-            _, place, self.found = min(found)
+        hits = [(start + len(stop), start, stop) for stop in self._stops if (start := held.find(stop)) >= 0]
+        if hits:
+            _, start, self.found = min(hits)
             self._held = ""
-            return held[:place]
+            return held[:start]
         keep = max((overlap(held, stop) for stop in self._stops), default=0)
         cut = len(held) - keep
         self._held = held[cut:]

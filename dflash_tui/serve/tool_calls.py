@@ -48,25 +48,25 @@ def _called(name: Any, arguments: Any) -> ToolCall:
 
 def _gemma(text: str, _: Sequence[Tool]) -> list[Part]:
     """``call:NAME{key:value}``: keys are bare; strings stand between marks, as they are."""
-    if (found := _GEMMA.fullmatch(text)) is None:
+    if (match := _GEMMA.fullmatch(text)) is None:
         raise ValueError("no call")
-    pieces = found[2].split(QUOTE)
-    for place, piece in enumerate(pieces):
-        words = [piece] if place % 2 else _WORDS.findall(piece)
-        pieces[place] = "".join(w if place % 2 == 0 and _PLAIN.fullmatch(w) else json.dumps(w) for w in words)
-    return [_called(found[1], _JSON.decode("".join(pieces)))]
+    pieces = match[2].split(QUOTE)
+    for index, piece in enumerate(pieces):
+        words = [piece] if index % 2 else _WORDS.findall(piece)
+        pieces[index] = "".join(w if index % 2 == 0 and _PLAIN.fullmatch(w) else json.dumps(w) for w in words)
+    return [_called(match[1], _JSON.decode("".join(pieces)))]
 
 
 def _qwen(text: str, tools: Sequence[Tool]) -> list[Part]:
     """JSON, as Qwen3 has it, or a tag for each parameter, as Qwen3-Coder and Qwen3.5 do."""
-    if (found := _FUNCTION.fullmatch(text)) is None:
+    if (match := _FUNCTION.fullmatch(text)) is None:
         data = _JSON.decode(text.strip())
         return [_called(data["name"], data.get("arguments", {}))]
-    if _PARAMETER.sub("", found[2]).strip():
+    if _PARAMETER.sub("", match[2]).strip():
         raise ValueError("something else stands between the parameters")
-    declared = next((each.parameters.get("properties") for each in tools if each.name == found[1]), None)
+    declared = next((each.parameters.get("properties") for each in tools if each.name == match[1]), None)
     shapes = declared if isinstance(declared, dict) else {}
-    return [_called(found[1], {name: _typed(value, shapes.get(name)) for name, value in _PARAMETER.findall(found[2])})]
+    return [_called(match[1], {name: _typed(value, shapes.get(name)) for name, value in _PARAMETER.findall(match[2])})]
 
 
 def _typed(value: str, shape: Any) -> Any:
@@ -84,8 +84,8 @@ def _kinds(shape: Any) -> set[str]:
     """The types that a JSON schema allows; none where it doesn't say."""
     if not isinstance(shape, dict):
         return set()
-    said, choices = shape.get("type", []), [shape.get("anyOf"), shape.get("oneOf")]
-    kinds = {each for each in ([said] if isinstance(said, str) else said) if isinstance(each, str)}
+    declared, choices = shape.get("type", []), [shape.get("anyOf"), shape.get("oneOf")]
+    kinds = {each for each in ([declared] if isinstance(declared, str) else declared) if isinstance(each, str)}
     return kinds.union(*(_kinds(each) for listed in choices if isinstance(listed, list) for each in listed))
 
 
@@ -105,10 +105,10 @@ def _llama(text: str, tools: Sequence[Tool]) -> list[Part]:
 def _harmony(text: str, _: Sequence[Tool]) -> list[Part]:
     """Messages to functions, and others of their channel, in which the model says what it is about to do."""
     parts: list[Part] = []
-    while (found := _HARMONY.search(text)) is not None:
-        parts.append(text[: found.start()])
-        text = text[found.end() :].lstrip()
-        if name := found["before"] or found["behind"]:
+    while (match := _HARMONY.search(text)) is not None:
+        parts.append(text[: match.start()])
+        text = text[match.end() :].lstrip()
+        if name := match["before"] or match["behind"]:
             data, end = _JSON.raw_decode(text or "{}")
             parts.append(_called(name, data))
             text = text[end:]
@@ -170,12 +170,12 @@ class CallReader:
         parts: list[Part] = []
         while self._held:
             if not self._mark:
-                place, self._mark = self._next_mark(last)
-                parts += self._said([self._held[:place]])
-                self._held, self._looked, self._ends = self._held[place:], len(self._mark), 0
-            if not self._mark or (found := self._call(last)) is None:
+                start, self._mark = self._next_mark(last)
+                parts += self._as_text([self._held[:start]])
+                self._held, self._looked, self._ends = self._held[start:], len(self._mark), 0
+            if not self._mark or (call := self._call(last)) is None:
                 break
-            parts += self._said(found)
+            parts += self._as_text(call)
             self._mark = ""
         return parts
 
@@ -184,7 +184,7 @@ class CallReader:
         held, syntax = self._held, self._syntax
         begins = not self._before and held.lstrip().startswith(syntax.first or " ")
         marks = [mark for mark in syntax.marks if begins or mark not in syntax.first]
-        places = [(place, mark) for mark in marks if (place := held.find(mark)) >= 0]
+        places = [(start, mark) for mark in marks if (start := held.find(mark)) >= 0]
         return min(places) if places else (len(held) - (0 if last else max(overlap(held, m) for m in marks)), "")
 
     def _call(self, last: bool) -> list[Part] | None:
@@ -194,16 +194,16 @@ class CallReader:
         begin = 0 if self._mark in self._syntax.keeps else len(self._mark)
         while closing and self._ends < MOST_ENDS and (end := self._held.find(closing, self._looked)) >= 0:
             self._looked = end + len(closing)
-            if (found := self._read(self._held[begin:end])) is not None:
+            if (call := self._read(self._held[begin:end])) is not None:
                 self._held = self._held[self._looked :]
-                return found
+                return call
             self._ends += 1
         if not last and self._ends < MOST_ENDS:
             self._looked = max(self._looked, len(self._held) - len(closing) + 1) if closing else self._looked
             return None
-        if self._ends < MOST_ENDS and (found := self._read(self._held[begin:])) is not None:
+        if self._ends < MOST_ENDS and (call := self._read(self._held[begin:])) is not None:
             self._held = ""
-            return found
+            return call
         self._held = self._held[len(self._mark) :]
         return [self._mark]
 
@@ -213,16 +213,16 @@ class CallReader:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
 
-    def _said(self, found: Sequence[Part]) -> list[Part]:
+    def _as_text(self, parts_read: Sequence[Part]) -> list[Part]:
         parts: list[Part] = []
-        for part in found:
-            if isinstance(part, str):
-                part = self._blanks + part
-                shown = part.rstrip()
-                self._blanks, part = part[len(shown) :], shown
+        for piece in parts_read:
+            if isinstance(piece, str):
+                piece = self._blanks + piece
+                shown = piece.rstrip()
+                self._blanks, piece = piece[len(shown) :], shown
             else:
                 self._blanks = ""
-            if part:
-                self._before = part
-                parts.append(part)
+            if piece:
+                self._before = piece
+                parts.append(piece)
         return parts

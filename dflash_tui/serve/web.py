@@ -166,8 +166,8 @@ class Web:
         """Reads a request, queues it, and sends what comes. Raises :class:`ApiFailure` before anything was sent."""
         ready = self._scheduler.require_ready()
         data = parse_json(await _body(request))
-        if (said := dialect.at_once(data, ready.target)) is not None:
-            await _json(said)(request.scope, request.receive, send)
+        if (immediate := dialect.at_once(data, ready.target)) is not None:
+            await _json(immediate)(request.scope, request.receive, send)
             return
         wanted = dialect.read(data, self._offer(ready))
         reply = dialect(wanted, About(ready.target, self._fingerprint, ready.max_block_size - 1))
@@ -305,8 +305,8 @@ class _Sender:
         await self._hand_over({"type": "http.response.body", "body": body})
 
     async def _start(self, status: int, headers: dict[str, str]) -> None:
-        told = {**headers, UNKNOWN: self._unknown} if self._unknown else headers
-        raw = [(name.lower().encode(), value.encode()) for name, value in told.items()]
+        sent_headers = {**headers, UNKNOWN: self._unknown} if self._unknown else headers
+        raw = [(name.lower().encode(), value.encode()) for name, value in sent_headers.items()]
         await self._hand_over({"type": "http.response.start", "status": status, "headers": raw})
 
     async def _hand_over(self, message: dict[str, Any]) -> None:

@@ -21,6 +21,7 @@ from ..hub.sizes import CONTEXTS, size_of
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.integers import ByteWeight
 from ..machine import cores
+from ..measured.ceiling import one_row_floor_ms
 from ..measured.threads import ThreadChoice
 from ..models.dflash.weights import hold_in_8_bits
 from ..models.drafter import Drafter
@@ -92,6 +93,7 @@ class LoadedPair:
             calls=self.tokenizer.calls,
             sampling=published_sampling(self.folders.target),
             method=None if drafter is None else drafter.config.method,
+            floor_ms=one_row_floor_ms(target, device),
         )
 
 

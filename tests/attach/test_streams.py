@@ -12,7 +12,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.attach.dialects import Facts, OpenAi
@@ -185,6 +185,7 @@ LIFE = (
 DONE = (
     "data: [DONE]", "data:[DONE]", "data: [done]", 'data: "[DONE]"', "[DONE]", "data: DONE", "\x00[DONE]",
     "done: [DONE]", "event: done\ndata: {}", "data: [DONE]\n\nbehind it",
+    'data: [DONE]\n\ndata: {"choices": [{"index": 0, "delta": {"content": "behind it"}}]}',
 )  # fmt: skip
 
 
@@ -287,6 +288,7 @@ PIECES = st.lists(st.integers(1, 60), min_size=1, max_size=4)
 
 
 @settings(max_examples=1000 if IN_CI else 60, deadline=None)
+@example((f"data: {_json(delta(content='x'), True)}\n\n{DONE[-1]}\n\n".encode(), Truth("x")), [500])
 @given(streams(), PIECES)
 def test_what_a_server_said_is_heard_once_and_whole(stream: tuple[bytes, Truth], sizes: list[int]) -> None:
     body, truth = stream

@@ -40,7 +40,7 @@ class ConversationView(Container):
         self._chat = chat
         self.said: Said = str
         """Puts the user's own keys into a sentence that names keys."""
-        self._told: list[Told] = []
+        self._answers: list[Told] = []
         self._untold: int | None = None
         """The place on the path of a question below which a program's outcome is still to be shown; or None."""
 
@@ -84,8 +84,8 @@ class ConversationView(Container):
 
     def note_above(self, text: str) -> None:
         """Add a remark about the models that have just become ready, above the question that waited for them."""
-        waited = self._chat.busy and bool(self._told)  # a recording's question is not shown from here
-        self._cut_to(len(self._told) - waited)
+        waited = self._chat.busy and bool(self._answers)  # a recording's question is not shown from here
+        self._cut_to(len(self._answers) - waited)
         self.note(text)
         if waited:
             self._show_question()
@@ -108,21 +108,21 @@ class ConversationView(Container):
 
     def _show_question(self) -> None:
         exchange = self._chat.tree.path[-1]
-        self._told.append(Told(exchange, self.transcript.length))
+        self._answers.append(Told(exchange, self.transcript.length))
         self.transcript.append(question_spans(self._chat.tree, exchange.number))
 
     def show_program(self, number: int) -> None:
         """Show below answer ``number`` what came of a program that was run from it."""
-        path, place = self._chat.tree.path, self._chat.tree.on_path(number)
-        if place is None:
+        path, depth = self._chat.tree.path, self._chat.tree.on_path(number)
+        if depth is None:
             return
         if self._chat.busy:
-            self._untold = place  # until the answer is whole
-        elif place == len(path) - 1:
+            self._untold = depth  # until the answer is whole
+        elif depth == len(path) - 1:
             self.transcript.append(below_answer(path[-1].runs[-1:]))
         else:
-            self.retell(place)
-            self.transcript.show_character(self._told[place + 1].start, low=True)
+            self.retell(depth)
+            self.transcript.show_character(self._answers[depth + 1].start, low=True)
 
     def after_turn(self) -> None:
         """Called when an answer has ended: show what came of programs that ended while it was being written."""
@@ -134,7 +134,7 @@ class ConversationView(Container):
 
     def clear(self) -> None:
         """Empty the transcript."""
-        self._told.clear()
+        self._answers.clear()
         self.show_tokens()
         self.transcript.clear()
 
@@ -152,45 +152,45 @@ class ConversationView(Container):
 
     def show_named(self, number: int) -> None:
         """Show the new name of the branch at question ``number``."""
-        place = self._chat.tree.on_path(number)
-        if place is not None and not self._chat.busy:
-            self.retell(place)
+        depth = self._chat.tree.on_path(number)
+        if depth is not None and not self._chat.busy:
+            self.retell(depth)
 
     def show_place(self, number: int) -> None:
         """Bring a question of the path into view."""
-        if (place := self._chat.tree.on_path(number)) is not None:
-            self.transcript.show_character(self._told[place].start)
+        if (depth := self._chat.tree.on_path(number)) is not None:
+            self.transcript.show_character(self._answers[depth].start)
 
     def go_to_question(self, by: int) -> None:
         """Scroll to the question before (-1) or behind (1) the one at the top of the view."""
         if self.rendered:
             self.query_one(RenderedView).scroll_to_question(by)
         else:
-            self.transcript.scroll_among([told.start for told in self._told], by)
+            self.transcript.scroll_among([answer.start for answer in self._answers], by)
 
-    def marked(self, place: int) -> tuple[int, Part] | None:
-        """What the version mark number ``place`` of the transcript stands beside."""
-        found = marks(self._chat)
-        return found[place] if place < len(found) else None
+    def marked(self, index: int) -> tuple[int, Part] | None:
+        """What the version mark number ``index`` of the transcript stands beside."""
+        versions = marks(self._chat)
+        return versions[index] if index < len(versions) else None
 
     def _common(self) -> int:
         """How many questions of the transcript the path begins with."""
-        pairs = zip(self._told, self._chat.tree.path, strict=False)
-        fewer = min(len(self._told), len(self._chat.tree.path))
-        return next((place for place, (told, now) in enumerate(pairs) if told.exchange is not now), fewer)
+        pairs = zip(self._answers, self._chat.tree.path, strict=False)
+        fewer = min(len(self._answers), len(self._chat.tree.path))
+        return next((index for index, (answer, now) in enumerate(pairs) if answer.exchange is not now), fewer)
 
     def _cut_to(self, count: int) -> None:
         """Leave the first ``count`` questions with their answers, and what stands above them."""
-        if count < len(self._told):
-            self.transcript.cut(self._told[count].start)
-            del self._told[count:]
+        if count < len(self._answers):
+            self.transcript.cut(self._answers[count].start)
+            del self._answers[count:]
 
     def retell(self, start: int) -> None:
         """Rewrite the transcript from question ``start`` of the path on, counted from 0."""
         self.show_tokens()
         self._cut_to(start)
         for exchange, spans in zip(self._chat.tree.path[start:], retell(self._chat, start), strict=True):
-            self._told.append(Told(exchange, self.transcript.length))
+            self._answers.append(Told(exchange, self.transcript.length))
             self.transcript.append(spans)
         self.transcript.follow()
 

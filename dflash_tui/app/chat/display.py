@@ -17,6 +17,7 @@ from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.desk.desk import Desk
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.desk.face import Change, Place
+from dflash_tui.core.desk.views import costs_of_passes
 from dflash_tui.core.figures.gpu import GpuMonitor, GpuReading
 from dflash_tui.core.figures.tables import GaugeFacts, tables
 from dflash_tui.core.garbage import set_objects_aside
@@ -112,13 +113,13 @@ class ChatDisplay(DeskScreen):
 
     # The face of the desk
 
-    def say(self, text: str, place: Place = "notice", *, grave: bool = False) -> None:
-        if place == "waiting":
+    def say(self, text: str, where: Place = "notice", *, grave: bool = False) -> None:
+        if where == "waiting":
             self.conversation.note_above(text)
-        elif place == "end":
+        elif where == "end":
             self.conversation.note(text)
         else:
-            super().say(text, place, grave=grave)
+            super().say(text, where, grave=grave)
 
     def saved(self, paths: Sequence[Path], remark: str = "", offer: str | None = None) -> None:
         """Say in a notice where files were saved, and in the transcript too unless an answer is being written there."""
@@ -230,14 +231,14 @@ class ChatDisplay(DeskScreen):
         viewer, view = self.viewer, self.query_one(StepView)
         if not viewer.open:
             return
-        scene, place, motion = viewer.scene, viewer.round_place, viewer.motion
-        if scene is None or place is None:
+        scene, position, motion = viewer.scene, viewer.round_place, viewer.motion
+        if scene is None or position is None:
             view.show(None, 0, 0, live=True)
             return
         keys = keys_line(self.active_bindings, motion) if view.has_focus else ELSEWHERE
         view.longest_number = len(str(motion.num_guesses)) if motion.waiting else MAX_DIGITS
         live = viewer.place is None and viewer.happens_now
-        view.show(replace(scene, keys=keys), place.step, viewer.num_rounds, live=live)
+        view.show(replace(scene, keys=keys), position.step, viewer.num_rounds, live=live)
 
     def show_lens(self) -> None:
         """Colour the transcript through the lens."""
@@ -265,7 +266,7 @@ class ChatDisplay(DeskScreen):
             raise SlashError("There are no numbers before the first answer.")
         where = f"at round {facts.turn.step}" if self.viewer.place else "newest answer"
         self.app.clear_notifications()  # they would lie over the figures
-        self.app.push_screen(StatisticsScreen(where, tables(facts), section))
+        self.app.push_screen(StatisticsScreen(where, tables(facts, costs_of_passes(self.chat)), section))
 
     def _show_placeholder(self) -> None:
         self.prompt.placeholder = self.said(self.desk.source.capabilities.placeholder or PLACEHOLDER)
@@ -313,8 +314,8 @@ class ChatDisplay(DeskScreen):
     def _draw_loading(self) -> None:
         reducer, lost = self.chat.reducer, self.desk.models.falls_back
         if reducer.failure is not None and lost is not None:
-            said = (f"✗ {lost}: {reducer.failure.message}", reducer.failure.hint)
-            self.desk.models.failed(self.chat, "\n  ".join(filter(None, said)))
+            text = (f"✗ {lost}: {reducer.failure.message}", reducer.failure.hint)
+            self.desk.models.failed(self.chat, "\n  ".join(filter(None, text)))
         elif reducer.failure is not None:
             self.conversation.show_failure(reducer.failure)
         elif reducer.ready is None:

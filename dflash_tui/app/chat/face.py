@@ -47,7 +47,7 @@ class DeskScreen(Screen[None]):
     def remote(self) -> bool:
         return self.app.is_web
 
-    def say(self, text: str, place: Place = "notice", *, grave: bool = False) -> None:
+    def say(self, text: str, where: Place = "notice", *, grave: bool = False) -> None:
         seconds = LEAST_SECONDS + len(text) / CHARACTERS_A_SECOND
         self.notify(text, severity="error" if grave else "information", timeout=seconds, markup=False)
 

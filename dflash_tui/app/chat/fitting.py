@@ -24,5 +24,5 @@ def by_fitness(commands: Iterable[Command[Any]], desk: Desk) -> list[Command[Any
         first = BEFORE
     else:
         first = (*LOOKING[:4], *(CODE if newest is not None and "```" in newest.answer else ()), *LOOKING[4:])
-    places = {id: place for place, id in enumerate(first)}
+    places = {id: rank for rank, id in enumerate(first)}
     return sorted(commands, key=lambda command: places.get(command.id, len(places)))

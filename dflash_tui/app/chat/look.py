@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.desk.desk import Desk
+from dflash_tui.core.desk.views import gauge_facts
 from dflash_tui.core.figures.statistics import TurnSnapshot
+from dflash_tui.core.figures.tables import BEYOND_MEMORY, beyond_memory
 from dflash_tui.core.rounds.inspection import Inspection, inspect
 from dflash_tui.core.rounds.slow_motion import SlowMotion
 from dflash_tui.core.rounds.travel import Place, Traveller
@@ -77,13 +79,13 @@ class Look:
     @property
     def inspection(self) -> Inspection | None:
         """The round on show taken apart."""
-        place = self.place or self.travel.latest()
-        turn = self._turn(place.turn) if place else None
-        if place is None or turn is None:
+        position = self.place or self.travel.latest()
+        turn = self._turn(position.turn) if position else None
+        if position is None or turn is None:
             return None
         plain_ms, ready = turn.snapshot.alone_ms, self._desk.ready
         recurs, method = (False, None) if ready is None else (ready.recurs, ready.method)
-        where = turn.history, place.step, turn.num_prompt_tokens, turn.seed
+        where = turn.history, position.step, turn.num_prompt_tokens, turn.seed
         return inspect(*where, plain_ms, self.times, recurs, method)
 
     @property
@@ -94,25 +96,29 @@ class Look:
     @property
     def num_rounds(self) -> int:
         """How many rounds of the answer on show are known."""
-        place = self.round_place
-        if place is None:
+        number = self.round_place
+        if number is None:
             return 0
-        return max(len(self.travel.history(place.turn) or ()), self.replay.num_rounds(place.turn))
+        return max(len(self.travel.history(number.turn) or ()), self.replay.num_rounds(number.turn))
 
     @property
     def scene(self) -> Scene | None:
         """What the step view draws: the round on show, and what is said about it."""
-        inspection, place = self.inspection, self.round_place
-        if inspection is None or place is None:
+        inspection, number = self.inspection, self.round_place
+        if inspection is None or number is None:
             return None
         running = self._desk.chat.busy and self.happens_now
         notes = () if self.place is None else looking_back(running, self._way_back)
-        scene = scene_of(inspection, place, self.motion, len(self.travel.turns), notes)
-        history = self.travel.history(place.turn)
+        turn = self._turn(number.turn)
+        facts = gauge_facts(self._desk.chat, turn, turn.snapshot if turn else TurnSnapshot())
+        if beyond := beyond_memory(facts):
+            notes = (*notes, f"{beyond:.1f} {BEYOND_MEMORY}")
+        scene = scene_of(inspection, number, self.motion, len(self.travel.turns), notes)
+        history = self.travel.history(number.turn)
         if not self.hall or history is None:
             return scene
-        tokens = history.tokens_before(place.step + scene.reached("emit"))
-        return replace(scene, tally=tally(tokens, place.step + scene.reached("verify")))
+        tokens = history.tokens_before(number.step + scene.reached("emit"))
+        return replace(scene, tally=tally(tokens, number.step + scene.reached("verify")))
 
     @property
     def _way_back(self) -> str:
@@ -120,16 +126,16 @@ class Look:
 
     def spotlight(self) -> Spotlight | None:
         """What the transcript points at."""
-        place = self.place
-        history = self.travel.history(place.turn) if place else None
-        if place is None or history is None:
+        position = self.place
+        history = self.travel.history(position.turn) if position else None
+        if position is None or history is None:
             return None
-        first, behind = history.tokens_before(place.step), history.emitted_sum[place.step]
+        first, behind = history.tokens_before(position.step), history.emitted_sum[position.step]
         return Spotlight(
-            place.turn,
+            position.turn,
             first,
             behind if self.motion.phase == "emit" else first,
-            place.token,
+            position.token,
             hide=self.motion.active,
-            label=f" round {place.step} · {self._way_back} ",
+            label=f" round {position.step} · {self._way_back} ",
         )

@@ -34,10 +34,10 @@ class Replay:
         if self.recording is not None:
             self.recording.set_playing(False)
 
-    def play_from(self, place: Place) -> None:
+    def play_from(self, position: Place) -> None:
         """Take back what came after a round, and play on from there."""
         if self.recording is not None:
-            self.recording.seek_round(place.turn, place.step)
+            self.recording.seek_round(position.turn, position.step)
             self.recording.set_playing(True)
             self._frame()
 
@@ -47,10 +47,6 @@ class Replay:
         if recording is not None and recording.steps_of_turn(turn)[: max(index, 0) + 1].stop > recording.played:
             recording.seek_round(turn, index)
             self._frame()
-
-    def catch_up(self) -> None:
-        """Show what has come by now."""
-        self._frame()
 
     def advance(self) -> None:
         """Play one more round."""

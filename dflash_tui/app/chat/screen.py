@@ -52,7 +52,7 @@ OWN_STACK = 2
 def _tab_place(widget: Widget) -> int:
     """Sorts widgets for Tab: the prompt, sliders, everything else in its order on the screen, the transcript last."""
     places = ((Prompt, 0), (Slider, 1), (TokenLog, 3))
-    return next((place for kind, place in places if isinstance(widget, kind)), 2)
+    return next((rank for kind, rank in places if isinstance(widget, kind)), 2)
 
 
 class ChatScreen(ChatDisplay):

@@ -81,25 +81,25 @@ def remark(motion: SlowMotion, inspection: Inspection) -> str:
         )
     if quiz.guess is None:
         return ""
-    kept = inspection.step.num_accepted
-    said = f"You said {quiz.guess}: {'right' if quiz.guess == kept else f'it was {kept}'}."
-    return f"{said} {inspection.why(max(len(inspection.step.emitted) - 1, 0))}"
+    accepted = inspection.step.num_accepted
+    text = f"You said {quiz.guess}: {'right' if quiz.guess == accepted else f'it was {accepted}'}."
+    return f"{text} {inspection.why(max(len(inspection.step.emitted) - 1, 0))}"
 
 
 def tally(tokens: int, passes: int) -> str:
     """How many tokens have been written by now, and how often the target ran for them."""
-    told = f"{tokens} token{'s' * (tokens != 1)} written · {passes} pass{'es' * (passes != 1)} of the target"
-    return f"{told} (alone: {tokens})"
+    text = f"{tokens} token{'s' * (tokens != 1)} written · {passes} pass{'es' * (passes != 1)} of the target"
+    return f"{text} (alone: {tokens})"
 
 
-def scene_of(inspection: Inspection, place: Place, motion: SlowMotion, answers: int, notes: tuple[str, ...]) -> Scene:
+def scene_of(inspection: Inspection, number: Place, motion: SlowMotion, answers: int, notes: tuple[str, ...]) -> Scene:
     """A round as the step view shows it. ``answers``: how many there are; ``notes``: how the view differs from the live
     one, where it is not in slow motion."""
     return Scene(
         inspection,
         phase=motion.phase,
-        cursor=None if place.token is None else inspection.column_of(place.token),
-        title=f"round {place.step}{f' of answer {place.turn}' if answers > 1 else ''}",
+        cursor=None if number.token is None else inspection.column_of(number.token),
+        title=f"round {number.step}{f' of answer {number.turn}' if answers > 1 else ''}",
         notes=slowed(motion) if motion.active else notes,
         remark=remark(motion, inspection),
         phases=motion.teaching and motion.active,

@@ -40,10 +40,10 @@ class Viewer(Look):
 
     def here(self) -> Place:
         """The place on show, the newest round when live. Raises ``SlashError`` when there is none."""
-        place = self.place or self.travel.latest()
-        if place is None:
+        position = self.place or self.travel.latest()
+        if position is None:
             raise SlashError(NOTHING)
-        return place
+        return position
 
     def toggle(self) -> None:
         """Open the step view, or close it and go back to the live end."""
@@ -95,15 +95,15 @@ class Viewer(Look):
         self.motion.end()
         self.show()
 
-    def visit(self, place: Place | None, otherwise: str = NOTHING) -> None:
+    def visit(self, position: Place | None, otherwise: str = NOTHING) -> None:
         """Stand at a place, with the step view. Raises ``SlashError`` with ``otherwise`` when there is none."""
-        if place is None:
+        if position is None:
             raise SlashError(otherwise)
-        self.place = place
-        history = self.travel.history(place.turn)
+        self.place = position
+        history = self.travel.history(position.turn)
         self.motion.playing = False
         if history is not None and self.motion.active:
-            self.motion.stand(history, place.step)
+            self.motion.stand(history, position.step)
         if self.open:
             self.show()
         else:
@@ -143,8 +143,8 @@ class Viewer(Look):
                 pace = self.motion.pace * (0.5 if move == "slower" else 2)
                 self.set_pace(min(max(pace, SLOWEST), FULL))
             case "token-back" | "token-forward":
-                place = self.travel.next_token(here, -1 if move == "token-back" else 1)
-                self.visit(place, "There is no further token that way.")
+                position = self.travel.next_token(here, -1 if move == "token-back" else 1)
+                self.visit(position, "There is no further token that way.")
 
     def pick(self, turn: int, token: int) -> None:
         """Put the cursor on a token of the transcript."""
@@ -165,11 +165,11 @@ class Viewer(Look):
         self._play_from(self.travel.beginning(here.turn) if from_start else self.travel.at(here.turn, here.step))
         self._open()
 
-    def _play_from(self, place: Place | None) -> None:
-        history = self.travel.history(place.turn) if place else None
-        if place is not None and history is not None:
-            self.place = place
-            self.motion.begin(history, place.step, time.monotonic())
+    def _play_from(self, position: Place | None) -> None:
+        history = self.travel.history(position.turn) if position else None
+        if position is not None and history is not None:
+            self.place = position
+            self.motion.begin(history, position.step, time.monotonic())
 
     def set_pace(self, pace: float) -> None:
         """How fast rounds are shown, as a share of the engine's own speed. Raises ``ValueError`` out of range."""
@@ -214,8 +214,8 @@ class Viewer(Look):
 
     def _fetch(self) -> None:
         """Where slow motion stands at the newest round of a recording, have that hand out one more."""
-        place, latest = self.place, self.travel.latest()
-        if not self._more_to_come or place is None or latest is None or replace(place, token=None) != latest:
+        position, latest = self.place, self.travel.latest()
+        if not self._more_to_come or position is None or latest is None or replace(position, token=None) != latest:
             return
         self.replay.advance()
         self.motion.playing = False  # the answer may be the next one, which begins to play by itself
@@ -261,22 +261,22 @@ class Viewer(Look):
 
     def play_recording(self) -> None:
         """Pause or go on: from where the user looks, and from the start again when all is told."""
-        place = self.place
-        if place is None:
+        position = self.place
+        if position is None:
             self.replay.toggle()
         else:
             self.go_live()
-            self.replay.play_from(place)
+            self.replay.play_from(position)
 
     def step_recording(self, direction: int) -> None:
         """Pause the replay and go one round back (-1) among those that were played, or one on (1)."""
         self.replay.pause()
-        place = self.travel.next_step(self.here(), direction)
-        if direction > 0 and (self.place is None or place is None):
+        position = self.travel.next_step(self.here(), direction)
+        if direction > 0 and (self.place is None or position is None):
             self.go_live()
             self.replay.advance()
         else:
-            self.visit(place, "This is the first round.")
+            self.visit(position, "This is the first round.")
 
     def leap_recording(self, tenths: float) -> None:
         """Leaps so many tenths of a recording on, or back, and plays on from there; at its beginning it pauses."""
@@ -304,16 +304,16 @@ class Viewer(Look):
             self._tick()
         self._hold_recording()
 
-    def _still_there(self, place: Place) -> bool:
-        """Whether the round at ``place`` still exists: a recording that goes back takes rounds away."""
-        history = self.travel.history(place.turn)
-        return history is not None and place.step < len(history) and self.motion.plays(history)
+    def _still_there(self, position: Place) -> bool:
+        """Whether the round at ``position`` still exists: a recording that goes back takes rounds away."""
+        history = self.travel.history(position.turn)
+        return history is not None and position.step < len(history) and self.motion.plays(history)
 
     def _fall_behind(self) -> None:
         """Begin to play a running answer in slow motion."""
-        turn, place = self._desk.chat.reducer.turn, self.travel.latest()
-        if turn is not None and place is not None and place.turn == turn.number:
-            self._play_from(place)
+        turn, position = self._desk.chat.reducer.turn, self.travel.latest()
+        if turn is not None and position is not None and position.turn == turn.number:
+            self._play_from(position)
             self.show()
 
     def _tick(self) -> None:

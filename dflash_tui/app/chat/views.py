@@ -71,15 +71,15 @@ def _open_tree(app: App[Any], desk: Desk, view: TreeView, attempt: Attempt) -> N
 def _open_comparison(app: App[Any], desk: Desk, view: Comparison, attempt: Attempt) -> None:
     from ..screens.compare import CompareScreen
 
-    def told(which: int) -> Spans | None:
+    def spans_of(which: int) -> Spans | None:
         state = desk.chat.reducer.look_at(which)
-        return state.told() if state is not None else None
+        return state.rebuild_spans() if state is not None else None
 
     def take(chosen: int | None) -> None:
         if chosen is not None:
             attempt(lambda: desk.go(chosen, below=True))
 
-    app.push_screen(CompareScreen(view.versions, view.places, told), take)
+    app.push_screen(CompareScreen(view.versions, view.places, spans_of), take)
 
 
 def _open_sessions(
@@ -118,7 +118,7 @@ def _open_files(app: App[Any], view: FilesView) -> None:
 
     from ..screens.unfolded import UnfoldedScreen
 
-    found = folds(view.chat.tree.path)
-    if not found:
+    folded = folds(view.chat.tree.path)
+    if not folded:
         raise SlashError("Nothing is folded: neither a paste nor a file, nor the output of /run.")
-    app.push_screen(UnfoldedScreen(found, len(found) - 1 if view.place is None else min(view.place, len(found) - 1)))
+    app.push_screen(UnfoldedScreen(folded, len(folded) - 1 if view.place is None else min(view.place, len(folded) - 1)))

@@ -90,14 +90,14 @@ class AskScreen(ModalScreen[str | None], LeavesOnce[str | None]):
         self.dismiss(self._ways[message.option_index].value)
 
     def on_key(self, event: events.Key) -> None:
-        place = next((place for place, way in enumerate(self._ways) if way.key == event.character), None)
-        if place is None:
+        index = next((index for index, way in enumerate(self._ways) if way.key == event.character), None)
+        if index is None:
             return
         event.stop()
         if self._at_once:
-            self.dismiss(self._ways[place].value)
+            self.dismiss(self._ways[index].value)
         else:
-            self.query_one(OptionList).highlighted = place
+            self.query_one(OptionList).highlighted = index
 
     def action_leave(self) -> None:
         self.dismiss(None)

@@ -61,11 +61,11 @@ class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
     ]
 
     def __init__(
-        self, versions: Sequence[Turn], places: tuple[int, int], told: Callable[[int], Spans | None]
+        self, versions: Sequence[Turn], places: tuple[int, int], spans_of: Callable[[int], Spans | None]
     ) -> None:
-        """``places``: which of ``versions`` stand left and right; ``told``: an answer's text as it was decoded."""
+        """``places``: which of ``versions`` stand left and right; ``spans_of``: an answer's text as it was decoded."""
         super().__init__()
-        self._versions, self._places, self._told = versions, list(places), told
+        self._versions, self._places, self._spans_of = versions, list(places), spans_of
 
     def compose(self) -> ComposeResult:
         with VerticalScroll():
@@ -86,18 +86,18 @@ class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
 
     def action_turn(self, side: int, by: int) -> None:
         """Show the next version (1) or the one before (-1) on a side (0 left, 1 right), skipping the other side's."""
-        place = self._places[side] + by
-        if place == self._places[1 - side]:
-            place += by
-        if 0 <= place < len(self._versions):
-            self._places[side] = place
+        index = self._places[side] + by
+        if index == self._places[1 - side]:
+            index += by
+        if 0 <= index < len(self._versions):
+            self._places[side] = index
             self._show()
 
     def action_choose(self, side: int) -> None:
         self.dismiss(self._versions[self._places[side]].number)
 
     def _show(self) -> None:
-        left, right = (self._versions[place] for place in self._places)
+        left, right = (self._versions[index] for index in self._places)
         frame = self.query_one(VerticalScroll)
         count = len(self._versions)
         frame.border_title = f"version {self._places[0] + 1} and version {self._places[1] + 1} of {count}"
@@ -106,21 +106,21 @@ class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
         frame.border_subtitle = f"{'' if narrow else turning}1 2 goes on with it · ↑ ↓ · Esc"
         lines = compare(left, right)
         names = max(cell_len(line.name) for line in lines) + 2
-        for side, told in (
+        for side, spans in (
             ("#left-figures", [line.left for line in lines]),
             ("#right-figures", [line.right for line in lines]),
         ):
-            self.query_one(side, Static).update(self._figures(lines, told, names))
+            self.query_one(side, Static).update(self._figures(lines, spans, names))
         self.query_one("#words", Static).update(parting(left.answer, right.answer))
         for side, exchange in (("#left", left), ("#right", right)):
             self.query_one(side, Static).update(self._text(exchange))
 
-    def _figures(self, lines: Sequence[Compared], told: Sequence[str], names: int) -> Content:
+    def _figures(self, lines: Sequence[Compared], heads: Sequence[str], names: int) -> Content:
         """One version's figures, which begin where its text does; what differs is bold. ``names``: cells of these."""
         width = max((self.app.size.width - FRAME) // 2, 24)
         names = min(names, width // 2)
         drawn = []
-        for line, value in zip(lines, told, strict=True):
+        for line, value in zip(lines, heads, strict=True):
             look = "bold $primary" if line.differs else "$foreground"
             drawn.append(
                 Content.assemble((_cut(line.name, names - 1) + " ", MUTED), (_cut(value, width - names), look))
@@ -128,13 +128,13 @@ class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
         return Content("\n").join(drawn)
 
     def _text(self, exchange: Turn) -> Content:
-        spans = self._told(exchange.number)
+        spans = self._spans_of(exchange.number)
         question = (f"{sanitise(exchange.question)}\n\n", "bold")
         if spans is None:
             return Content.assemble(question, sanitise(exchange.answer))
         looks = groupby(spans, key=lambda span: LOOKS.get(span.style, "$foreground"))
-        said = ((sanitise("".join(span.text for span in group)), look) for look, group in looks)
-        return Content.assemble(question, *(part for text, look in said for part in _marked(text, look)))
+        groups = ((sanitise("".join(span.text for span in group)), look) for look, group in looks)
+        return Content.assemble(question, *(piece for text, look in groups for piece in _marked(text, look)))
 
 
 def _marked(text: str, look: str) -> tuple[tuple[str, str], ...]:

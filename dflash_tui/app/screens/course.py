@@ -120,9 +120,9 @@ class CourseScreen(LeavesOnce[bool]):
     async def action_turn(self, by: int) -> None:
         await self._go(min(max(self.place + by, 0), self.last + len(self.course.behind)))
 
-    async def action_go(self, place: int) -> None:
+    async def action_go(self, page: int) -> None:
         """Go to a page, counted from 0, or from the course's last page back if negative."""
-        await self._go(range(self.last + 1)[place])
+        await self._go(range(self.last + 1)[page])
 
     async def action_enter(self) -> None:
         if self.place < self.last:
@@ -130,13 +130,13 @@ class CourseScreen(LeavesOnce[bool]):
         else:
             self.dismiss(True)
 
-    async def _go(self, place: int) -> None:
-        if place == self.place:
+    async def _go(self, page: int) -> None:
+        if page == self.place:
             return
-        self.place = place
+        self.place = page
         self._resumed = False
         if not self.course.plays:
-            self.course.keep_place(place)
+            self.course.keep_place(page)
         await self._open()
 
     async def _open(self) -> None:
@@ -244,19 +244,19 @@ class CourseScreen(LeavesOnce[bool]):
         """The first line, which says how far the course has come, and the last, with the keys."""
         pages, width = self.course.pages, self.size.width - 4
         if self.course.plays:
-            told = f"{self.place + 1} of {len(pages)}{'' if self.playing else ' · paused' if not self.over else ''}"
-            room = max(width - len(told) - 2, 4)
+            text = f"{self.place + 1} of {len(pages)}{'' if self.playing else ' · paused' if not self.over else ''}"
+            room = max(width - len(text) - 2, 4)
             seconds = sum(page.seconds for page in pages[: self.place]) + self.seconds
             full = min(round(seconds / self.course.seconds * room), room)
-            head = Content.assemble(("━" * full, "$primary"), ("─" * (room - full), "$foreground 25%"), f"  {told}")
+            head = Content.assemble(("━" * full, "$primary"), ("─" * (room - full), "$foreground 25%"), f"  {text}")
         else:
             behind = self.place - self.last
             dots = "●" * min(self.place + 1, len(pages)) + "○" * max(-behind, 0)
-            told = f"{self.place + 1} of {len(pages)}"
+            text = f"{self.place + 1} of {len(pages)}"
             if behind > 0:
-                told = f"for experts, {behind} of {len(self.course.behind)}"
+                text = f"for experts, {behind} of {len(self.course.behind)}"
             note = " · you left here; Home begins again" if self._resumed else ""
-            head = Content.assemble((self.course.title, "bold $primary"), f"  {dots}  {told}{note}")
+            head = Content.assemble((self.course.title, "bold $primary"), f"  {dots}  {text}{note}")
         self.query_one("#course-head", Static).update(head)
         self.query_one("#course-keys", Static).update(fitting(self._keys(), width))
 

@@ -60,9 +60,9 @@ class HelpScreen(ModalScreen[None], LeavesOnce[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q", "dismiss", "Close", show=False)]
 
-    def __init__(self, bindings: Mapping[str, ActiveBinding], actions: Iterable[Command[Any]], said: Said) -> None:
+    def __init__(self, bindings: Mapping[str, ActiveBinding], actions: Iterable[Command[Any]], in_keys: Said) -> None:
         super().__init__()
-        self._said = said
+        self._in_keys = in_keys
         self._active = bindings
         self._actions = list(actions)
 
@@ -83,7 +83,7 @@ class HelpScreen(ModalScreen[None], LeavesOnce[None]):
             ("Other keys", [(keys, does) for id, keys, does in effective if id not in WATCHING]),
         )
         named = [
-            (f"/{action.slash} {action.takes}", self._said(action.title)) for action in self._actions if action.slash
+            (f"/{action.slash} {action.takes}", self._in_keys(action.title)) for action in self._actions if action.slash
         ]
         commands = [_entry(command, does, width) for command, does in named]
         served = getattr(self.app.screen_stack[-2], "served", False)
@@ -114,7 +114,7 @@ class HelpScreen(ModalScreen[None], LeavesOnce[None]):
             if binding.show and binding.description:
                 ids.setdefault(binding.description, str(binding.id))
                 merged.setdefault(binding.description, []).append(key_name(binding.key))
-        return [(ids[does], "  ".join(keys), self._said(does)) for does, keys in merged.items()]
+        return [(ids[does], "  ".join(keys), self._in_keys(does)) for does, keys in merged.items()]
 
 
 def _entry(key: str, does: str, width: int) -> Content:

@@ -72,6 +72,6 @@ def keys_of(screen: Screen[Any]) -> list[tuple[str, str]]:
 def _entry(name: str, style: str, says: str, width: int) -> Content:
     """The name, and beside it what it is; lines behind the first begin where its text does."""
     gap = " " * max(KEY_WIDTH + 1 - len(name), 1)
-    told = Content(says).wrap(max(width - KEY_WIDTH - 1, 20))
-    rest = [Content(" " * (KEY_WIDTH + 1)) + line for line in told[1:]]
-    return Content("\n").join([Content.assemble((name, style), gap) + told[0], *rest])
+    lines = Content(says).wrap(max(width - KEY_WIDTH - 1, 20))
+    rest = [Content(" " * (KEY_WIDTH + 1)) + line for line in lines[1:]]
+    return Content("\n").join([Content.assemble((name, style), gap) + lines[0], *rest])

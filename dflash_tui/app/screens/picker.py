@@ -113,21 +113,21 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
         room = int(SHARE * self.app.size.height) - AROUND
         options = self.query_one(OptionList)
         options.styles.max_height = min(self.ROWS, max(room, 3))
-        for place, entry in enumerate(self._shown):
-            options.replace_option_prompt_at_index(place, self.describe(entry))
+        for index, entry in enumerate(self._shown):
+            options.replace_option_prompt_at_index(index, self.describe(entry))
         self.call_after_refresh(options.scroll_to_highlight)
 
     def refill(self) -> None:
         """Ask :meth:`find` again and show what it gives."""
         words = self.words
-        found = list(self.find(words))
-        self._shown = found[: self.SHOWN]
+        entries = list(self.find(words))
+        self._shown = entries[: self.SHOWN]
         options = self.query_one(OptionList)
         options.clear_options()
         options.add_options(Option(self.describe(entry)) for entry in self._shown)
         if self._shown:
             options.highlighted = self.first(self._shown)
-        left = len(found) - len(self._shown)
+        left = len(entries) - len(self._shown)
         empty = "" if self._shown else "nothing found · " if words else f"{self.EMPTY} · "
         keys = self.KEYS if self._shown else self.KEYS.rpartition(" · ")[2]
         self.query_one(".keys", Static).update(f"{empty}{f'{left} more · ' if left else ''}{keys}")
@@ -140,8 +140,8 @@ class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[
     @property
     def chosen(self) -> Entry | None:
         """The entry under the cursor."""
-        place = self.query_one(OptionList).highlighted
-        return None if place is None or place >= len(self._shown) else self._shown[place]
+        highlighted = self.query_one(OptionList).highlighted
+        return None if highlighted is None or highlighted >= len(self._shown) else self._shown[highlighted]
 
     @on(Input.Changed)
     def narrow(self) -> None:

@@ -110,10 +110,10 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         with Horizontal(id="race-winner"):
             yield Static(id="race-factor")
             yield Static(id="race-words")
-        for place, lane in enumerate(self.race.lanes):
+        for index, lane in enumerate(self.race.lanes):
             with Vertical(classes="lane"):
-                yield Static(lane.name, id=f"lane-{place}", classes="lane-head")
-                yield TokenLog(id=f"text-{place}", classes="shown")
+                yield Static(lane.name, id=f"lane-{index}", classes="lane-head")
+                yield TokenLog(id=f"text-{index}", classes="shown")
         with VerticalScroll(id="race-result", can_focus=False):
             yield Static(id="race-table")
             yield Static(id="race-remarks")
@@ -164,9 +164,9 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
     def _clear(self) -> None:
         """Empty the lanes and the result."""
         self.remove_class("-over")
-        for place in range(len(self.race.lanes)):
-            self.query_one(f"#text-{place}", TokenLog).clear()
-            self._draw_bar(place, "  ", 0.0, "")
+        for index in range(len(self.race.lanes)):
+            self.query_one(f"#text-{index}", TokenLog).clear()
+            self._draw_bar(index, "  ", 0.0, "")
 
     def _divert(self, event: Event) -> None:
         """Take an event of the engine; called by its thread."""
@@ -246,19 +246,19 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
     def _draw_progress(self) -> None:
         """Say which lane is next. Called while it is warmed up: nothing is drawn beside a run that is measured."""
         lane, _ = self.race.running
-        place = self.race.lanes.index(lane)
+        index = self.race.lanes.index(lane)
         self.query_one("#race-title", Static).update(
             Content.assemble(
                 ("race ", "bold $primary"),
-                f" {place + 1} of {len(self.race.lanes)}: ",
+                f" {index + 1} of {len(self.race.lanes)}: ",
                 (lane.name, "bold"),
                 " · each lane once by itself, then all side by side",
             )
         )
 
-    def _draw_live(self, place: int, events: Sequence[Event]) -> None:
-        """Add to lane ``place`` what its measured run has written."""
-        log = self.query_one(f"#text-{place}", TokenLog)
+    def _draw_live(self, index: int, events: Sequence[Event]) -> None:
+        """Add to lane ``index`` what its measured run has written."""
+        log = self.query_one(f"#text-{index}", TokenLog)
         if any(isinstance(event, TurnStarted) for event in events):
             log.clear()
             self._live_tokens = 0
@@ -268,12 +268,12 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             return
         self._live_tokens += sum(len(step.emitted) for step in steps)
         log.append(list(token_spans(steps)))
-        share = 1.0 if ended else self._live_tokens / self.race.lanes[place].settings.max_new_tokens
-        self._draw_bar(place, "✓ " if ended else "▸ ", share, written(self._live_tokens))
+        share = 1.0 if ended else self._live_tokens / self.race.lanes[index].settings.max_new_tokens
+        self._draw_bar(index, "✓ " if ended else "▸ ", share, written(self._live_tokens))
 
-    def _draw_bar(self, place: int, mark: str, share: float, figures: str) -> None:
-        line = lane_line(place, self.race.lanes[place].name, self.size.width - 2, mark, share, figures)
-        self.query_one(f"#lane-{place}", Static).update(line)
+    def _draw_bar(self, index: int, mark: str, share: float, figures: str) -> None:
+        line = lane_line(index, self.race.lanes[index].name, self.size.width - 2, mark, share, figures)
+        self.query_one(f"#lane-{index}", Static).update(line)
 
     # On one clock
 
@@ -301,9 +301,9 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
 
     def _show(self, clock: RaceClock, ended: Sequence[list[Step]]) -> None:
         """The rounds that have ``ended`` in each lane since the last time, and the result behind the last."""
-        for place, steps in enumerate(ended):
+        for index, steps in enumerate(ended):
             if steps:
-                self.query_one(f"#text-{place}", TokenLog).append(list(token_spans(steps)))
+                self.query_one(f"#text-{index}", TokenLog).append(list(token_spans(steps)))
         if clock.over and self.race.result is not None:
             self._replay_timer.pause()
             self.add_class("-over")
@@ -315,8 +315,8 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
 
     def _draw_lanes(self, clock: RaceClock) -> None:
         """Draw bars as long as what the lanes have written by now."""
-        for place, now in enumerate(clock.lanes):
-            self._draw_lane(place, now, clock.most_tokens)
+        for index, now in enumerate(clock.lanes):
+            self._draw_lane(index, now, clock.most_tokens)
         self.query_one("#race-title", Static).update(
             Content.assemble(
                 ("race ", "bold $primary"),
@@ -326,17 +326,17 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
             )
         )
 
-    def _draw_lane(self, place: int, now: LaneClock, most_tokens: int) -> None:
+    def _draw_lane(self, index: int, now: LaneClock, most_tokens: int) -> None:
         ran = f" in {now.target_passes:>4} pass{'' if now.target_passes == 1 else 'es'}"
         passes = f"{ran:<15}" if self.size.width - 2 >= ROOMY else ""
         taken = f" {now.seconds:6.2f} s" if now.over else ""
         mark = "✓ " if now.over else "▸ "
-        self._draw_bar(place, mark, now.tokens / max(most_tokens, 1), f"{written(now.tokens)}{passes}{taken}")
+        self._draw_bar(index, mark, now.tokens / max(most_tokens, 1), f"{written(now.tokens)}{passes}{taken}")
 
     def _draw_result(self, result: RaceResult) -> None:
         """Draw bars as long as the time that each lane took, and how many times as fast the fastest was."""
-        for place in range(len(result.lanes)):
-            self.query_one(f"#lane-{place}", Static).update(time_line(result, place, self.size.width - 2))
+        for index in range(len(result.lanes)):
+            self.query_one(f"#lane-{index}", Static).update(time_line(result, index, self.size.width - 2))
         ascii = options_of(self).ascii
         scale = LARGE if self.size.height >= ROWS_FOR_LARGE else 1
         self.query_one("#race-factor", Static).update(factor_lines(result, ascii, scale))
@@ -349,9 +349,9 @@ class RaceScreen(LeavesOnce[RaceResult | None]):
         self.query_one("#race-remarks", Static).update(Content("\n").join([*remarks, note]))
         runs, (_, heats) = len(result.lanes[0].runs), self.race.progress
         all_runs = heats // 2 // len(result.lanes)
-        told = f"medians of {runs} runs" if runs == all_runs else f"{runs} of {all_runs} runs each, measuring on"
+        text = f"medians of {runs} runs" if runs == all_runs else f"{runs} of {all_runs} runs each, measuring on"
         meaning = (f" · {TIME_BARS}", "$verdict-pending")
-        self.query_one("#race-title", Static).update(Content.assemble(("race ", "bold $primary"), f" {told}", meaning))
+        self.query_one("#race-title", Static).update(Content.assemble(("race ", "bold $primary"), f" {text}", meaning))
 
     # Keys
 

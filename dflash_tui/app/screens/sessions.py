@@ -53,12 +53,12 @@ class SessionsScreen(IndexedScreen[SessionSummary]):
 
     def find(self, words: str) -> Iterable[SessionSummary]:
         if self._sessions is None:
-            found, unreadable = survey(self._directory)
-            self._sessions = [session for session in found if session.path != self._open_now]
+            sessions, unreadable = survey(self._directory)
+            self._sessions = [session for session in sessions if session.path != self._open_now]
             if unreadable:
                 self.notify("\n".join(unreadable[:UNREADABLE]), timeout=8, markup=False)
-        said = {hit.path for hit in self.said(words)} if words else set()
-        return [session for session in self._sessions if session.matches(words) or session.path in said]
+        hit_paths = {hit.path for hit in self.said(words)} if words else set()
+        return [session for session in self._sessions if session.matches(words) or session.path in hit_paths]
 
     def describe(self, entry: SessionSummary) -> Content:
         when = datetime.fromtimestamp(entry.changed).strftime("%d %b %H:%M  ")

@@ -53,15 +53,15 @@ class TreeScreen(PickerScreen[Outlined[Turn]]):
 
     def first(self, shown: Sequence[Outlined[Turn]]) -> int:
         """The place of the question where the chat stands."""
-        return next((place for place, row in enumerate(shown) if row.node.number == self._tree.here), 0)
+        return next((index for index, row in enumerate(shown) if row.node.number == self._tree.here), 0)
 
     def find(self, words: str) -> Iterable[Outlined[Turn]]:
         """The exchanges that hold every word, in question, answer or name; a number finds its question."""
         wanted = words.casefold().split()
-        return [row for row in self._rows if all(word in self._said(row.node) for word in wanted)]
+        return [row for row in self._rows if all(word in self._question_text(row.node) for word in wanted)]
 
     @staticmethod
-    def _said(node: Turn) -> str:
+    def _question_text(node: Turn) -> str:
         return f"#{node.number} {node.name} {node.question} {node.answer}".casefold()
 
     def describe(self, entry: Outlined[Turn]) -> Content:
@@ -73,11 +73,11 @@ class TreeScreen(PickerScreen[Outlined[Turn]]):
         first = self._tree.versions(node.number, "answer")[0]
         apart = settings_apart(node, first) if first is not node else ""
         figures = _facts(node, self.line_width >= WIDE)
-        told = [*filter(None, (sanitise(self._models.get(node.number, "")), apart, figures))]
+        details = [*filter(None, (sanitise(self._models.get(node.number, "")), apart, figures))]
         free = self.line_width - cell_len(head) - cell_len(name)
-        while len(told) > 1 and free - cell_len(_joined(told, node)) < LEAST_WORDS:
-            told.pop()
-        facts = _joined(told, node)
+        while len(details) > 1 and free - cell_len(_joined(details, node)) < LEAST_WORDS:
+            details.pop()
+        facts = _joined(details, node)
         room = max(free - cell_len(facts), LEAST_WORDS)
         words = sanitise(" ".join(node.question[: 4 * room].split()))
         question = set_cell_size(words, room) if cell_len(words) <= room else f"{set_cell_size(words, room - 1)}…"
@@ -100,15 +100,15 @@ class TreeScreen(PickerScreen[Outlined[Turn]]):
         def rename(name: str | None) -> None:
             if name is not None:
                 self._name_branch(row.node.number, name)
-                place = self.query_one(OptionList).highlighted
+                highlighted = self.query_one(OptionList).highlighted
                 self.refill()
-                self.query_one(OptionList).highlighted = place
+                self.query_one(OptionList).highlighted = highlighted
 
         self.app.push_screen(RenameScreen(row.node.name, "What this branch is called, from here on:"), rename)
 
 
-def _joined(told: Sequence[str], node: Turn) -> str:
-    return f"  {' · '.join(told)} #{node.number}"
+def _joined(facts: Sequence[str], node: Turn) -> str:
+    return f"  {' · '.join(facts)} #{node.number}"
 
 
 def _rails(row: Outlined[Turn]) -> str:

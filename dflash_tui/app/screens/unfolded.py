@@ -43,10 +43,10 @@ class UnfoldedScreen(ModalScreen[None], LeavesOnce[None]):
         Binding("right,l", "turn(1)", "Behind", show=False, priority=True),
     ]
 
-    def __init__(self, folded: Sequence[Folded], place: int) -> None:
+    def __init__(self, folded: Sequence[Folded], index: int) -> None:
         super().__init__()
         self._folded = folded
-        self._place = place
+        self._index = index
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -57,15 +57,15 @@ class UnfoldedScreen(ModalScreen[None], LeavesOnce[None]):
         self.query_one(TokenLog).focus()
 
     def action_turn(self, by: int) -> None:
-        self._place = (self._place + by) % len(self._folded)
+        self._index = (self._index + by) % len(self._folded)
         self._show()
 
     def action_leave(self) -> None:
         self.dismiss(None)
 
     def _show(self) -> None:
-        box, log, folded = self.query_one(Vertical), self.query_one(TokenLog), self._folded[self._place]
-        others = f"{self._place + 1}/{len(self._folded)} · ← → others · " if len(self._folded) > 1 else ""
+        box, log, folded = self.query_one(Vertical), self.query_one(TokenLog), self._folded[self._index]
+        others = f"{self._index + 1}/{len(self._folded)} · ← → others · " if len(self._folded) > 1 else ""
         box.border_title = shortened(folded.head.removeprefix("▸ "), max(self.size.width - 12, 1)).replace("[", r"\[")
         box.border_subtitle = f"{others}↑ ↓ scroll · Esc closes"
         left = len(folded.text) - SHOWN

@@ -53,7 +53,7 @@ class CompletionMenu(Static):
         width = self.app.size.width - SIDES
         name_width = min(widest, max(width - 18, 10))
         shown = candidates[first : first + ROWS]
-        rows = [_row(candidate, place == chosen, name_width, width) for place, candidate in enumerate(shown, first)]
+        rows = [_row(candidate, index == chosen, name_width, width) for index, candidate in enumerate(shown, first)]
         self.update(Content("\n").join([*rows, self._below(len(candidates) - len(shown), name_width, width)]))
 
     def _below(self, left: int, name_width: int, width: int) -> Content:
@@ -77,6 +77,6 @@ def _row(candidate: Candidate, chosen: bool, name_width: int, width: int) -> Con
     """The name, what it does, and the key that does it at the end."""
     mark, style = ("▸ ", "bold $primary") if chosen else ("  ", "")
     room = _room(candidate, name_width, width)
-    told = set_cell_size(shortened(candidate.help, room), room + 2 * bool(candidate.key)) if candidate.help else ""
+    help = set_cell_size(shortened(candidate.help, room), room + 2 * bool(candidate.key)) if candidate.help else ""
     name = f"{mark}{set_cell_size(candidate.shown, name_width)}"
-    return Content.assemble((name, style), (told, "$verdict-pending"), (candidate.key, "bold"))
+    return Content.assemble((name, style), (help, "$verdict-pending"), (candidate.key, "bold"))

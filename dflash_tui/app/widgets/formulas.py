@@ -23,27 +23,27 @@ def parser() -> MarkdownIt:
 
 
 def _inline(state: StateInline, silent: bool) -> bool:
-    found = _FORMULA.match(state.src, state.pos)
-    if found is None:
+    match = _FORMULA.match(state.src, state.pos)
+    if match is None:
         return False
     if not silent:
-        for place, line in enumerate(found[0].split("\n")):
-            if place:
+        for index, line in enumerate(match[0].split("\n")):
+            if index:
                 state.push("hardbreak", "br", 0)
             state.pending += line.strip()
-    state.pos = found.end()
+    state.pos = match.end()
     return True
 
 
 def _block(state: StateBlock, first: int, end: int, silent: bool) -> bool:
     start = state.bMarks[first] + state.tShift[first]
-    found = _DISPLAYED.match(state.src, start, state.eMarks[end - 1])
-    if found is None or "\n\n" in found[0]:
+    match = _DISPLAYED.match(state.src, start, state.eMarks[end - 1])
+    if match is None or "\n\n" in match[0]:
         return False
     if not silent:
-        state.line = first + found[0].count("\n") + 1
+        state.line = first + match[0].count("\n") + 1
         state.push("paragraph_open", "p", 1).map = [first, state.line]
         inline = state.push("inline", "", 0)
-        inline.content, inline.map, inline.children = found[0].strip(), [first, state.line], []
+        inline.content, inline.map, inline.children = match[0].strip(), [first, state.line], []
         state.push("paragraph_close", "p", -1)
     return True

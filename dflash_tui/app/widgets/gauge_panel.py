@@ -161,9 +161,9 @@ class GaugePanel(Container):
     def _place_in_a_column(self, gauges: list[Gauge], shown: Mapping[str, int]) -> None:
         """Place the gauges below each other; rows left over separate them."""
         spare = self.size.height - sum(shown.values()) - self.query_one(".missing").display
-        for place, gauge in enumerate(gauges):
+        for index, gauge in enumerate(gauges):
             gauge.styles.width, gauge.styles.height = "1fr", shown[gauge.id or ""]
-            gauge.styles.margin = (0, 0, 1 if place < min(spare, len(gauges) - 1) else 0, 0)
+            gauge.styles.margin = (0, 0, 1 if index < min(spare, len(gauges) - 1) else 0, 0)
 
 
 TEMPERATURE_STEP = 0.05
@@ -201,9 +201,9 @@ class Panel(Container):
             self._gauging = gauging
             self.query_one(GaugePanel).visible = gauging
             self.styles.background = None if gauging else "transparent"
-            for part in self.query("*"):
-                part.notify_style_update()  # it stands on another ground
-                part.refresh()
+            for widget in self.query("*"):
+                widget.notify_style_update()  # it stands on another ground
+                widget.refresh()
 
     @property
     def size_chosen(self) -> BlockSize:

@@ -114,16 +114,17 @@ class RateGauge(Gauge):
         head = TOKENS_PER_SECOND.name if faster is None else f"times {AS_FAST}{about}"
         head = head if len(head) <= self.size.width else f"{SPEED_UP.name}{about}"
         digits = large_number(number, ascii)
-        told = self._told()
+        rate_lines = self._rate_lines()
         room_beside = self.size.width - len(digits[0]) - 2
-        fits = all(len(line) <= room_beside for line in told)
-        beside = [*(told if fits else ()), "", "", ""]
+        fits = all(len(line) <= room_beside for line in rate_lines)
+        right_column = [*(rate_lines if fits else ()), "", "", ""]
         figures = [
-            Content.assemble((f"{row}  ", "bold $primary"), words) for row, words in zip(digits, beside, strict=False)
+            Content.assemble((f"{row}  ", "bold $primary"), words)
+            for row, words in zip(digits, right_column, strict=False)
         ]
-        while not fits and told and len(" · ".join(told)) > self.size.width:
-            told.pop()
-        below = [] if fits else [Content.styled(" · ".join(told), MUTED)]
+        while not fits and rate_lines and len(" · ".join(rate_lines)) > self.size.width:
+            rate_lines.pop()
+        below = [] if fits else [Content.styled(" · ".join(rate_lines), MUTED)]
         words = [*below, *self._shares(), *self._remark()][: max(height - 4, 0)]
         room = height - 4 - len(words)
         chart = bars(_history(self.facts.turn.rate, self.size.width), room) if room else []
@@ -145,7 +146,7 @@ class RateGauge(Gauge):
         value = turn.rate.mean if turn.finished else turn.rate.now
         return f"{value:,.0f}".replace(",", " ") if value else "–"
 
-    def _told(self) -> list[str]:
+    def _rate_lines(self) -> list[str]:
         """Other figures of the answer, which stand beside the digits, a line each, where they have room."""
         turn = self.facts.turn
         length = turn.tokens_per_round
@@ -157,8 +158,8 @@ class RateGauge(Gauge):
     def _shares(self) -> list[Content]:
         """Who guessed what was accepted, where that is not the drafter alone."""
         shares = self.facts.turn.acceptance.shares
-        told = " · ".join(f"{name} {share:.0%}" for name, share in shares)
-        return [Content.styled(f"guessed: {told}", MUTED)] if shares else []
+        text = " · ".join(f"{name} {share:.0%}" for name, share in shares)
+        return [Content.styled(f"guessed: {text}", MUTED)] if shares else []
 
     def _remark(self) -> list[Content]:
         """A line that says why a figure is missing, if one is."""
@@ -250,9 +251,9 @@ class HistogramGauge(ColumnChart):
             return None
         count = self._counts[self.chosen]
         words = f"{self.chosen}: {count} round{'s' * (count != 1)}"
-        place = self.chosen * self.pitch
-        before = place > self.size.width - len(words) - 2
-        line = f"{words:>{place - 1}} ▲" if before else f"{'':{place}}▲ {words}"
+        left = self.chosen * self.pitch
+        before = left > self.size.width - len(words) - 2
+        line = f"{words:>{left - 1}} ▲" if before else f"{'':{left}}▲ {words}"
         return Content.styled(line, "bold $primary")
 
     def compact(self) -> Content:

@@ -41,14 +41,14 @@ class LoadPanel(Static):
         self.update(Content("\n").join(lines), layout=len(lines) != self._num_lines)
         self._num_lines = len(lines)
 
-    def show_error(self, error: EngineError, said: Said) -> None:
+    def show_error(self, error: EngineError, in_keys: Said) -> None:
         self._num_lines = 0
         self.add_class("-error")
         self.update(
             Content.assemble(
                 (error.message, "bold $text-error"),
                 f"\n{error.hint}" if error.hint else "",
-                (f"\n\n{said(NO_SERVER if error.kind == 'server' else ENDED)}", "$verdict-pending"),
+                (f"\n\n{in_keys(NO_SERVER if error.kind == 'server' else ENDED)}", "$verdict-pending"),
             )
         )
 
@@ -60,8 +60,8 @@ def _finished(phase: LoadProgress) -> Content:
 def _running(phase: LoadProgress) -> Content:
     if phase.total <= 0:
         return Content.assemble(("… ", "$primary"), phase.phase)
-    part = min(phase.done / phase.total, 1.0)
-    full = round(part * BAR)
+    share = min(phase.done / phase.total, 1.0)
+    full = round(share * BAR)
     return Content.assemble(
         ("▸ ", "$primary"),
         f"{phase.phase}  ",

@@ -40,9 +40,9 @@ class CostGauge(Gauge):
             return [self.title(COST.name), self._bar(self.size.width)]
         if cost.parts is None:
             whole = f" {short(cost.mean_ms)}{PARTS_NOT_KNOWN[self.facts.times]}"
-            told = next((words for words in (f"{whole} {NOT_KNOWN}", f"{whole} unknown") if self._fits(words)), whole)
+            text = next((words for words in (f"{whole} {NOT_KNOWN}", f"{whole} unknown") if self._fits(words)), whole)
             return [
-                Content.assemble((COST.short, "bold"), (told.removesuffix(", parts"), MUTED)),
+                Content.assemble((COST.short, "bold"), (text.removesuffix(", parts"), MUTED)),
                 self._bar(self.size.width),
             ]
         parts = zip(self.PARTS, cost.parts, strict=True)
@@ -65,7 +65,7 @@ class CostGauge(Gauge):
         total = sum(parts)
         if not total:
             return Content.styled("░" * width, "$foreground 22%")
-        ends = [round(width * sum(parts[: place + 1]) / total) for place in range(len(parts))]
+        ends = [round(width * sum(parts[: index + 1]) / total) for index in range(len(parts))]
         starts = [0, *ends]
         return Content.assemble(
             *(

@@ -26,9 +26,9 @@ def passes_lines(passes: PassRows, width: int, height: int, share: float = 1.0) 
     lines: list[Content] = []
     for pieces in passes.lines(width, share):
         bare = Content.assemble(*((" " * len(text), _ground(INKS[ink])) for text, ink in pieces))
-        told = Content.assemble(*((text, INKS[ink]) for text, ink in pieces))
+        content = Content.assemble(*((text, INKS[ink]) for text, ink in pieces))
         upper = (thick - 1) // 2
-        lines += [*[bare] * upper, told, *[bare] * (thick - 1 - upper), *[Content()] * (each > thick)]
+        lines += [*[bare] * upper, content, *[bare] * (thick - 1 - upper), *[Content()] * (each > thick)]
     return lines
 
 

@@ -114,7 +114,7 @@ class Prompt(TextArea):
         self.questions = questions or PromptHistory(None)
         """Questions asked before, which the arrow keys bring back."""
         self._pastes: dict[str, str] = {}
-        self._place = len(self.questions.entries)
+        self._history_index = len(self.questions.entries)
         self._draft: tuple[str, tuple[str, ...]] = "", ()
         """What was being written when an earlier question was recalled, and the pastes in it."""
 
@@ -149,9 +149,9 @@ class Prompt(TextArea):
         self._quiet = text if text.startswith("/") else text.rpartition("\n")[2]
         before, rest = "", text
         for paste in pasted:
-            typed, found, behind = rest.partition(paste.strip("\n"))
-            if found:
-                before, rest = before + typed + self._fold(found), behind
+            typed, separator, behind = rest.partition(paste.strip("\n"))
+            if separator:
+                before, rest = before + typed + self._fold(separator), behind
         self.text = before + rest if before else self._fold(text, RECALLED_LINES, RECALLED_CHARACTERS)
         self.move_cursor(self.document.end)
         self.focus()
@@ -183,7 +183,7 @@ class Prompt(TextArea):
     def _take(self) -> None:
         """Remember the text and start afresh."""
         self.questions.add(self.unfolded, self._pasted)
-        self._place = len(self.questions.entries)
+        self._history_index = len(self.questions.entries)
         self._pastes.clear()
         self.clear()
 
@@ -247,7 +247,7 @@ class Prompt(TextArea):
     def _pasted(self) -> tuple[str, ...]:
         """The folded pastes, in the order of their markers in the text."""
         places = {self.text.find(marker): pasted for marker, pasted in self._pastes.items()}
-        return tuple(places[place] for place in sorted(places) if place >= 0)
+        return tuple(places[start] for start in sorted(places) if start >= 0)
 
     @property
     def _is_half_a_name(self) -> bool:
@@ -276,25 +276,25 @@ class Prompt(TextArea):
             self._choose(-1)
         elif not self.text and (queued := self.queued()) is not None:
             self.fill(queued.text, queued.pasted)
-        elif self.cursor_at_first_line and self._place > 0:
-            self._recall(self._place - 1)
+        elif self.cursor_at_first_line and self._history_index > 0:
+            self._recall(self._history_index - 1)
         else:
             self.action_cursor_up()
 
     def action_newer(self) -> None:
         if self._candidates:
             self._choose(1)
-        elif self.cursor_at_last_line and self._place < len(self.questions.entries):
-            self._recall(self._place + 1)
+        elif self.cursor_at_last_line and self._history_index < len(self.questions.entries):
+            self._recall(self._history_index + 1)
         else:
             self.action_cursor_down()
 
-    def _recall(self, place: int) -> None:
+    def _recall(self, index: int) -> None:
         entries = self.questions.entries
-        if self._place == len(entries):
+        if self._history_index == len(entries):
             self._draft = self.unfolded, self._pasted
-        self._place = place
-        self.fill(*self._draft if place == len(entries) else self.questions.whole(place))
+        self._history_index = index
+        self.fill(*self._draft if index == len(entries) else self.questions.whole(index))
 
     # Completion
 

@@ -24,17 +24,17 @@ WRITING, TOOK = "━", "█"
 """A bar of tokens written, and one of the time that it took."""
 
 
-def color_of(place: int) -> str:
-    return COLORS[min(place, len(COLORS) - 1)]
+def color_of(index: int) -> str:
+    return COLORS[min(index, len(COLORS) - 1)]
 
 
 def lane_line(
-    place: int, name: str, width: int, mark: str, share: float, figures: str, glyph: str = WRITING
+    index: int, name: str, width: int, mark: str, share: float, figures: str, glyph: str = WRITING
 ) -> Content:
     """A lane's name, a bar in its colour that is filled by ``share``, and figures in a room of one width."""
     room = max(width - NAME - (FIGURES if width >= ROOMY else BRIEF_FIGURES), 4)
     full = min(round(share * room), room)
-    color = color_of(place)
+    color = color_of(index)
     return Content.assemble(
         (mark, color),
         (f"{name:<{NAME - 2}.{NAME - 3}}", f"bold {color}"),
@@ -49,14 +49,14 @@ def written(tokens: int) -> str:
     return f" {tokens:>4} token{' ' if tokens == 1 else 's'}"
 
 
-def time_line(result: RaceResult, place: int, width: int) -> Content:
+def time_line(result: RaceResult, index: int, width: int) -> Content:
     """How long a lane took, as a thick bar beside the slowest's."""
-    lane = result.lanes[place]
+    lane = result.lanes[index]
     longest = max(each.decode_ms for each in result.lanes)
     rate = f" {lane.tok_s:>5.0f} tokens/s" if width >= ROOMY else ""
     figures = f" {lane.decode_ms / 1000:6.2f} s{rate} {times_of(result, lane):>7}"
     share = lane.decode_ms / longest if longest else 0.0
-    return lane_line(place, lane.lane.name, width, "✓ ", share, figures, TOOK)
+    return lane_line(index, lane.lane.name, width, "✓ ", share, figures, TOOK)
 
 
 def clock_lines(clock: RaceClock, width: int, height: int) -> list[Content]:
@@ -65,17 +65,17 @@ def clock_lines(clock: RaceClock, width: int, height: int) -> list[Content]:
     rows = (height - 1) // max(len(clock.lanes), 1)
     thick, roomy = max(min(rows - 2, MOST_THICK), 1), rows > 2
     lines = [Content.styled(TIME_BARS if clock.over else WRITTEN_BARS, "$verdict-pending")] * (rows > 0)
-    for place, now in enumerate(clock.lanes):
+    for index, now in enumerate(clock.lanes):
         if clock.over:
             share = now.seconds / clock.length if clock.length else 0.0
-            bare = lane_line(place, "", width, "  ", share, "", TOOK)
-            lines += [time_line(clock.result, place, width), *[bare] * (thick - 1)]
+            bare = lane_line(index, "", width, "  ", share, "", TOOK)
+            lines += [time_line(clock.result, index, width), *[bare] * (thick - 1)]
         else:
             share, mark = now.tokens / max(clock.most_tokens, 1), "✓ " if now.over else "▸ "
-            bare = lane_line(place, "", width, "  ", share, "", TOOK)
+            bare = lane_line(index, "", width, "  ", share, "", TOOK)
             name, figures = now.lane.lane.name, written(now.tokens)
-            lines += [lane_line(place, name, width, mark, share, figures, TOOK), *[bare] * (thick - 1)]
-        passes = Content.styled(f"  passes of the target: {now.target_passes}", color_of(place))
+            lines += [lane_line(index, name, width, mark, share, figures, TOOK), *[bare] * (thick - 1)]
+        passes = Content.styled(f"  passes of the target: {now.target_passes}", color_of(index))
         lines += [passes, Content()] if roomy else [passes] if rows == 2 else []
     return lines
 
@@ -96,10 +96,10 @@ def factor_lines(result: RaceResult, ascii: bool, scale: int) -> Content:
 def winner_lines(result: RaceResult, brief: bool = False) -> Content:
     """The lines beside the large digits, which say what lanes they compare; ``brief``: by the seconds alone."""
     first, (best, color) = result.lanes[0], winner(result)
-    told = "as fast as " if result.winner is not None else "beyond what runs differ by anyway, to "
+    text = "as fast as " if result.winner is not None else "beyond what runs differ by anyway, to "
     about = ", about" if result.winner is not None and result.speed_up(best).about else ""
     lines = [
-        Content.assemble((told, "bold"), (first.lane.name, "bold $verdict-pending"), (about, "bold")),
+        Content.assemble((text, "bold"), (first.lane.name, "bold $verdict-pending"), (about, "bold")),
         Content.assemble((best.lane.name, f"bold {color}"), f": {_taken(best, brief)}"),
         Content.assemble((first.lane.name, "$verdict-pending"), f": {_taken(first, brief)}"),
     ]

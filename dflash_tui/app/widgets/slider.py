@@ -247,15 +247,15 @@ class PaceSlider(Slider):
 
     @property
     def share(self) -> float:
-        below = max(place for place, pace in enumerate(PACES) if pace <= self.value)
+        below = max(index for index, pace in enumerate(PACES) if pace <= self.value)
         if below == len(PACES) - 1:
             return 1.0
-        part = (self.value - PACES[below]) / (PACES[below + 1] - PACES[below])
-        return (below + part) / (len(PACES) - 1)
+        fraction = (self.value - PACES[below]) / (PACES[below + 1] - PACES[below])
+        return (below + fraction) / (len(PACES) - 1)
 
     def value_at(self, share: float) -> float:
         return PACES[round(share * (len(PACES) - 1))]
 
     def moved(self, steps: int) -> float:
-        place = round(self.share * (len(PACES) - 1)) + steps
-        return PACES[min(max(place, 0), len(PACES) - 1)]
+        index = round(self.share * (len(PACES) - 1)) + steps
+        return PACES[min(max(index, 0), len(PACES) - 1)]

@@ -88,7 +88,7 @@ class Header(Widget):
             places = (f"{self.ready.dialect} · {self.ready.server}", self.ready.dialect, "")
         elif self.ready.dialect:
             places = (f"{here} · {self.ready.dialect}", *places)
-        where = next(place for place in places if len(place) + 2 <= free or not place)
+        where = next(title for title in places if len(title) + 2 <= free or not title)
         room = free - len(where)
         system = self._system_text(room - 2)
         gap = max(room - cell_len(system), 2)

@@ -273,13 +273,13 @@ class TokenLog(ScrollView, can_focus=True):
         piece = self._document.piece_at(self.scroll_offset.y + event.y, event.x)
         if piece is None or self.text_selection:
             return
-        mark, place = piece
+        mark, index = piece
         if mark.token is not None:
             self.post_message(self.Picked(mark.turn, mark.token))
         elif mark.style == "version":
-            self.post_message(self.Turned(place // 3, place % 3 - 1))
+            self.post_message(self.Turned(index // 3, index % 3 - 1))
         elif mark.style == "fold":
-            self.post_message(self.Unfolded(place))
+            self.post_message(self.Unfolded(index))
 
     def notify_style_update(self) -> None:
         super().notify_style_update()

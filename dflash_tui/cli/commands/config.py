@@ -54,15 +54,15 @@ def config_command(program: click.Command) -> click.Command:
         for title, table in tables.items():
             click.echo(f"\n[{title}]")
             for name, entry in table.items():
-                click.echo(_line(f"{name} = {_told(entry.value)}", entry.place))
+                click.echo(_line(f"{name} = {_as_text(entry.value)}", entry.place))
         return ExitCode.OK
 
     @config.command()
     def path() -> int:
         """Print the files that are read, and those that would be."""
-        found = list(files())
+        existing = list(files())
         own = user_file()
-        for file in [*found, *([own] if own and own not in found else [])]:
+        for file in [*existing, *([own] if own and own not in existing else [])]:
             click.echo(f"{file}{'' if file.exists() else '   (not there)'}")
         return ExitCode.OK
 
@@ -83,8 +83,8 @@ def config_command(program: click.Command) -> click.Command:
 def _check(program: click.Command, path: Path) -> Iterator[str]:
     try:
         config = read_config(path)
-        found = list(problems(program, config))
-        yield from found or [*_theme_mistakes(config), *key_mistakes(config.keys), *file_problems(config)]
+        faults = list(problems(program, config))
+        yield from faults or [*_theme_mistakes(config), *key_mistakes(config.keys), *file_problems(config)]
     except ConfigError as error:
         yield str(error)
 
@@ -108,7 +108,7 @@ def _shown(name: str, context: click.Context, loaded: Config) -> str:
     return _line(f"{name} = {json.dumps(value, default=str)}", origin)
 
 
-def _told(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """The value of a table's entry. A table of its own is a server's headers: what these hold may be secret."""
     if isinstance(value, dict):
         return "{" + ", ".join(f'{json.dumps(header)} = "..."' for header in value) + "}"

@@ -48,27 +48,27 @@ def selftest(
     """
     require_folder()
     pair = replace(options, noise_embed_scale=noise_embed_scale, max_context=4096, time_rounds=False)
-    found = _run(pair, tokens)
+    result = _run(pair, tokens)
     if as_json:
-        say(json.dumps(_as_object(found), indent=2))
+        say(json.dumps(_as_object(result), indent=2))
     else:
-        say("\n".join(_lines(found)))
-    return ExitCode.OK if found.healthy else ExitCode.GENERATION
+        say("\n".join(_lines(result)))
+    return ExitCode.OK if result.healthy else ExitCode.GENERATION
 
 
 def _run(options: EngineOptions, tokens: int) -> SelfTest:
-    found = _test(options, tokens, "testing, answers done")
-    if found.weights == "bf16":
-        return found
+    result = _test(options, tokens, "testing, answers done")
+    if result.weights == "bf16":
+        return result
     # What is in bf16 already is compared; nothing is fetched for that, and what is packed stays what it stands for.
     plain = replace(options, weights="bf16", offline=True)
     try:
         if _is_packed(plain):
-            return found
+            return result
         length = _test(plain, tokens, "the same in bf16, answers done").acceptance_length
     except EngineFailure:
-        return found
-    return replace(found, in_bf16=length)
+        return result
+    return replace(result, in_bf16=length)
 
 
 def _test(options: EngineOptions, tokens: int, what: str) -> SelfTest:
@@ -86,40 +86,40 @@ def _is_packed(options: EngineOptions) -> bool:
     return stored_format(folders.target).weights != "bf16"
 
 
-def _as_object(found: SelfTest) -> dict[str, Any]:
+def _as_object(result: SelfTest) -> dict[str, Any]:
     return {
-        **asdict(found),
-        "positions": [position._asdict() for position in found.positions],
-        "bins": [each._asdict() for each in found.bins],
-        "divergences": [divergence._asdict() for divergence in found.divergences],
-        "better": None if found.better is None else found.better._asdict(),
-        "first_rate": found.first_rate,
-        "acceptance_length": found.acceptance_length,
-        "healthy": found.healthy,
-        "verdict": found.verdict,
+        **asdict(result),
+        "positions": [position._asdict() for position in result.positions],
+        "bins": [each._asdict() for each in result.bins],
+        "divergences": [divergence._asdict() for divergence in result.divergences],
+        "better": None if result.better is None else result.better._asdict(),
+        "first_rate": result.first_rate,
+        "acceptance_length": result.acceptance_length,
+        "healthy": result.healthy,
+        "verdict": result.verdict,
     }
 
 
-def _lines(found: SelfTest) -> list[str]:
+def _lines(result: SelfTest) -> list[str]:
     positions = [
         f"{index:>8} {_bar(right / reached if reached else 0)} {_share(right, reached):>5}  of {reached}"
-        for index, (reached, right) in enumerate(found.positions, start=1)
+        for index, (reached, right) in enumerate(result.positions, start=1)
     ]
     bins = [
         f"{index / 10:>4.1f}-{(index + 1) / 10:.1f} {_bar(each.observed)} "
         + (f"{each.observed:>5.0%}  predicted {each.predicted:.0%}, of {each.reached}" if each.reached else "    -")
-        for index, each in enumerate(found.bins)
+        for index, each in enumerate(result.bins)
     ]
     divergences = [
         f"  {divergence.prompt!r}: token {divergence.token}, margin {divergence.margin:.3g}"
-        for divergence in found.divergences
+        for divergence in result.divergences
     ]
     return [
-        f"Drafts behind {found.num_tokens} tokens of {found.num_answers} answers.",
+        f"Drafts behind {result.num_tokens} tokens of {result.num_answers} answers.",
         "", "Right, by position in the draft, where all before it were:", *positions,
         "", "Right, by the drafter's confidence:", *bins,
         *(["", "Answers that differ with speculation:", *divergences] if divergences else []),
-        "", found.verdict,
+        "", result.verdict,
     ]  # fmt: skip
 
 

@@ -60,14 +60,14 @@ def list_command(words: Sequence[str] = (), as_json: bool = False) -> int:
     """List conversations, the latest first; only those that have all WORDS in their name, questions or answers."""
     text = " ".join(words)
     with closing(_search()) as search:
-        said = {hit.path for hit in search.find(text)} if text else set()
+        hit_paths = {hit.path for hit in search.find(text)} if text else set()
     readable, unreadable = survey()
-    found = [session for session in readable if session.matches(text) or session.path in said]
-    for session in found:
+    matching = [session for session in readable if session.matches(text) or session.path in hit_paths]
+    for session in matching:
         say(_as_json(session) if as_json else _as_line(session))
     for problem in unreadable:
         remark(in_line(problem))
-    if not found and not as_json:
+    if not matching and not as_json:
         remark("No conversation yet." if not words else "No conversation has these words.")
     return ExitCode.OK
 
@@ -143,8 +143,8 @@ def continued(
     """``settings``, those that were neither typed nor named by a typed preset as the conversation was left with."""
     if conversation is None:
         return settings
-    said = (*typed_flags(), *(preset.values if preset is not None else ()))
-    typed = of_flags(dict.fromkeys(said))
+    given = (*typed_flags(), *(preset.values if preset is not None else ()))
+    typed = of_flags(dict.fromkeys(given))
     return restored(settings, conversation.settings, typed)
 
 
@@ -176,10 +176,10 @@ def _search() -> Search:
 
 def _hit_line(hit: Hit, words: str) -> str:
     when = datetime.fromtimestamp(hit.changed).strftime("%Y-%m-%d %H:%M")
-    place = f"#{hit.turn} {hit.part}" if hit.turn else "name"
+    heading = f"#{hit.turn} {hit.part}" if hit.turn else "name"
     from dflash_tui.core.sessions.search import excerpt
 
-    return f"{hit.id}  {when}  {place:<13}  {in_line(excerpt(hit.text, words, EXCERPT)[0])}"
+    return f"{hit.id}  {when}  {heading:<13}  {in_line(excerpt(hit.text, words, EXCERPT)[0])}"
 
 
 def _hit_json(hit: Hit) -> str:
@@ -188,5 +188,5 @@ def _hit_json(hit: Hit) -> str:
 
 
 def _as_json(session: SessionSummary) -> str:
-    told = {name: getattr(session, name) for name in ("created", "title", "questions", "target")}
-    return json.dumps({"id": session.id, "path": str(session.path), **told})
+    fields = {name: getattr(session, name) for name in ("created", "title", "questions", "target")}
+    return json.dumps({"id": session.id, "path": str(session.path), **fields})

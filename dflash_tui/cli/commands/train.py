@@ -156,7 +156,7 @@ class _TrainingProgress(LoggedProgress):
         now = time.monotonic()
         if phase != self._phase:
             self._phase, self._began = phase, (now, done)
-        words = ", ".join(part for part in (WORDS[phase], remark, self._left(now, done, total)) if part)
+        words = ", ".join(word for word in (WORDS[phase], remark, self._left(now, done, total)) if word)
         self.last = f" at {WORDS[phase]}, {done} of {total}"
         self.show(LoadProgress(words, done, total))
 

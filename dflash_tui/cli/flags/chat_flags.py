@@ -193,8 +193,8 @@ def apply_preset(flags: Flags, config: Config) -> Flags:
         return flags
     context = click.get_current_context()
     preset = find_preset(flags.preset, config)
-    said = {name: value for name, value in preset.values.items() if context.get_parameter_source(name) not in _TYPED}
-    restricted = Preset(preset.name, said)
+    values = {name: value for name, value in preset.values.items() if context.get_parameter_source(name) not in _TYPED}
+    restricted = Preset(preset.name, values)
     return replace(flags, system=restricted.system or flags.system, settings=restricted.applied(flags.settings))
 
 

@@ -15,8 +15,8 @@ def among(names: Callable[[], Iterable[str]], *, files: bool = False) -> Complet
     """What click asks for values: those of ``names`` that go on with what was typed; the shell's ``files``, too."""
 
     def complete(_context: click.Context, _parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-        found = [CompletionItem(name) for name in names() if name.startswith(typed)]
-        return [CompletionItem(typed, type="file"), *found] if files else found  # bash forgets what stands before it
+        items = [CompletionItem(name) for name in names() if name.startswith(typed)]
+        return [CompletionItem(typed, type="file"), *items] if files else items  # bash forgets what stands before it
 
     return complete
 

@@ -37,8 +37,8 @@ _WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: 
 
 def settable(program: click.Command) -> dict[str, click.Parameter]:
     """The flags that a file or the environment may set, by name; MODEL is one of them."""
-    kept = [option for option in program.params if not isinstance(option, Flag) or option.keeps]
-    return {option.name: option for option in kept if option.name and option.name != "version"}
+    options = [option for option in program.params if not isinstance(option, Flag) or option.keeps]
+    return {option.name: option for option in options if option.name and option.name != "version"}
 
 
 def load_config(program: click.Command) -> Config:

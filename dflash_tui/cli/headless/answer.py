@@ -70,13 +70,13 @@ class Request:
         """The question with what fits beside it, which is written to the log. Raises :class:`Problem` where none
         fits."""
         ruler = Ruler(source.capabilities.count, lambda: self.settings)
-        beside = self._fitting(self._counted(ruler, ready.max_context), ruler, ready.max_context)
+        context = self._fitting(self._counted(ruler, ready.max_context), ruler, ready.max_context)
         if self.log is not None:
-            self.log.user(self.turn, self.prompt, self.system, beside=beside)
-        return Ask(self.turn, messages_of(self._said, self._system, self.prompt, beside), self.settings)
+            self.log.user(self.turn, self.prompt, self.system, beside=context)
+        return Ask(self.turn, messages_of(self._earlier_turns, self._system, self.prompt, context), self.settings)
 
     @property
-    def _said(self) -> Sequence[Turn]:
+    def _earlier_turns(self) -> Sequence[Turn]:
         return self.earlier.turns if self.earlier else ()
 
     @property
@@ -90,21 +90,23 @@ class Request:
         except AttachmentError as error:
             raise Problem(str(error), error.hint) from error
 
-    def _fitting(self, beside: QuestionContext, ruler: Ruler, limit: int) -> QuestionContext:
+    def _fitting(self, context: QuestionContext, ruler: Ruler, limit: int) -> QuestionContext:
         """What fits is asked as it is; so is a prompt without a conversation before it, which the engine may refuse."""
         if self.earlier is None:
-            return beside
-        found = fit(self._said, self._system, self.prompt, limit, ruler.prompt, beside)
-        if not found.left_out:
-            return beside
+            return context
+        fitted = fit(self._earlier_turns, self._system, self.prompt, limit, ruler.prompt, context)
+        if not fitted.left_out:
+            return context
         if self.when_full == "stop":
-            if found.tokens < found.limit:
-                return beside
-            words = f"The conversation has {found.tokens:,} tokens with this question, and the context holds {limit:,}."
+            if fitted.tokens < fitted.limit:
+                return context
+            words = (
+                f"The conversation has {fitted.tokens:,} tokens with this question, and the context holds {limit:,}."
+            )
             raise Problem(words, "Leave its oldest questions out with --when-full drop, or make room with --context.")
-        gone = counted(len(found.left_out), "oldest question")
+        gone = counted(len(fitted.left_out), "oldest question")
         remark(f"Left out to fit the context of {limit:,} tokens: the {gone}.")
-        return replace(beside, left_out=found.left_out)
+        return replace(context, left_out=fitted.left_out)
 
 
 def answer(request: Request, source: SourceFactory) -> ExitCode:

@@ -140,7 +140,7 @@ class FileOutput(Output):
         """Write the file. If that fails after all, the text goes to stdout."""
         ended = text if text.endswith("\n") else f"{text}\n"
         try:
-            with open(self._path, "wb" if self._force or not self._kept else "xb") as file:
+            with open(self._path, "wb" if self._force or not self._keeps_old_file else "xb") as file:
                 file.write(ended.encode("utf-8", "replace"))
         except OSError as error:
             standard = StandardOutput()
@@ -152,14 +152,14 @@ class FileOutput(Output):
             ) from error
 
     @property
-    def _kept(self) -> bool:
+    def _keeps_old_file(self) -> bool:
         """Whether what is written stays at the path: there is a file or nothing yet, no device and no pipe."""
         return not os.path.lexists(self._path) or self._path.is_file()
 
     def _check(self) -> None:
         """Open the file as writing it later will, leaving its content, or its absence, as it is."""
         existed = os.path.lexists(self._path)
-        if existed and self._kept and not self._force:
+        if existed and self._keeps_old_file and not self._force:
             instead = "." if self._force is None else ", or replace it with --force."
             raise Problem(f"{self._path} exists already.", f"Choose another name{instead}")
         if existed and not (self._path.is_file() or self._path.is_dir()):

@@ -31,7 +31,7 @@ def read_prompt(argument: str | None, stdin: TextIO | None, timeout: float | Non
     piped = None if stdin is None or stdin.isatty() else _read_text(stdin, timeout)
     if argument is None and piped is None:
         return None
-    prompt = "\n\n".join(part for part in (argument, piped) if part and part.strip())
+    prompt = "\n\n".join(text for text in (argument, piped) if text and text.strip())
     if not prompt:
         raise Problem("The prompt is empty.", 'Say what you want to know: -p "Write a quicksort in Python"')
     if len(prompt.encode(errors="replace")) > MAX_PROMPT_BYTES:
@@ -57,17 +57,17 @@ def _read_bytes(stdin: TextIO, timeout: float | None) -> bytes:
     pieces: SimpleQueue[bytes | OSError] = SimpleQueue()
     Thread(target=_read_pieces, args=(stdin, pieces), name="stdin", daemon=True).start()
     deadline = None if timeout is None else time.monotonic() + timeout
-    data, said = b"", False
+    data, has_announced = b"", False
     while True:
         left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-        wait = left if said else min(SILENT_SECONDS, SILENT_SECONDS if left is None else left)
+        wait = left if has_announced else min(SILENT_SECONDS, SILENT_SECONDS if left is None else left)
         try:
             piece = pieces.get(timeout=wait)
         except Empty:
             if deadline is not None and time.monotonic() >= deadline:
                 raise _still_open(bool(data)) from None
             remark(f"{WAITING if not data else OPEN} Where nothing is to come: < /dev/null")
-            said = True
+            has_announced = True
             continue
         if isinstance(piece, OSError):
             raise Problem(f"stdin can't be read: {piece.strerror}.", "Leave it out: < /dev/null") from piece

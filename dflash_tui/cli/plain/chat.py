@@ -179,9 +179,9 @@ class PlainChat:
 
     def _conclude(self, event: TurnFinished) -> None:
         """Say what there is to say behind an answer: figures, versions, code, notes."""
-        place = place_of(self.chat, event.turn) if event.turn in self.chat.tree else ""
+        version = place_of(self.chat, event.turn) if event.turn in self.chat.tree else ""
         gain = speed_up(self.chat, event)
-        if parts := [part for part in (summary(event), gain, place) if part]:
+        if parts := [sentence for sentence in (summary(event), gain, version) if sentence]:
             self.say(f"({', '.join(parts)})")
         if event.thought.strip():
             self.say("(It thought first; /thought reads that out.)")
@@ -212,7 +212,7 @@ class PlainChat:
 
     # As a face
 
-    def say(self, text: str, place: Place = "notice", *, grave: bool = False) -> None:
+    def say(self, text: str, where: Place = "notice", *, grave: bool = False) -> None:
         self._terminal.say(text)
         if grave:
             self._fail(ExitCode.USAGE)
@@ -262,8 +262,10 @@ class PlainChat:
         if newest is None:
             self.say("You are at the beginning; the next question is a new first one.")
             return
-        place = place_of(self.chat, newest.number)
-        self.say(f"You are behind question {newest.number}{', ' + place if place else ''}: {short(newest.question)}")
+        version = place_of(self.chat, newest.number)
+        self.say(
+            f"You are behind question {newest.number}{', ' + version if version else ''}: {short(newest.question)}"
+        )
         self.say("/show reads the conversation out up to here.")
 
     def give_back(self, questions: Sequence[Queued]) -> None:
@@ -326,7 +328,7 @@ class PlainChat:
         held = create(lambda: None)
         events = self._divert()
         self.say(f"{len(held.lanes)} lanes run in turns, {RACE_RUNS} times each. Ctrl+C stops.")
-        told = 0
+        num_printed = 0
         try:
             if opponent is None:
                 held.start()
@@ -343,8 +345,8 @@ class PlainChat:
                 if isinstance(event, EngineError) and event.fatal and not (opponent and opponent.failed):
                     raise engine_problem(event)
                 done, total = held.progress
-                if (times := done * RACE_RUNS // total) > told:
-                    told = times
+                if (times := done * RACE_RUNS // total) > num_printed:
+                    num_printed = times
                     self.say(f"Every lane has run {times} of {RACE_RUNS} times.")
         finally:
             self.desk.queue.diverted = None

@@ -7,7 +7,7 @@ from dflash_tui.core.conversation.slash import Argument, SlashError
 from dflash_tui.core.desk.command import Command
 from dflash_tui.core.desk.commands import COMMANDS as SHARED
 from dflash_tui.core.desk.desk import Desk
-from dflash_tui.core.desk.words import told
+from dflash_tui.core.desk.words import answer_facts
 
 
 def help(desk: Desk, argument: Argument) -> None:
@@ -31,7 +31,7 @@ def show(desk: Desk, argument: Argument) -> None:
     if not exchanges:
         raise SlashError("There is no question yet.")
     for exchange in exchanges:
-        for text in told(desk.chat, exchange):
+        for text in answer_facts(desk.chat, exchange):
             desk.face.say(text)
 
 
@@ -45,13 +45,13 @@ def thought(desk: Desk, _: Argument) -> None:
 
 def version(desk: Desk, argument: Argument) -> None:
     """Go to another version of the newest answer that has some, or else question; ``/version 2`` is the second."""
-    number, part = desk.turnable()
-    place, count = desk.chat.tree.place(number, part)
-    words = {"": place % count + 1, "next": place + 1, "back": place - 1}
+    number, which = desk.turnable()
+    index, count = desk.chat.tree.place(number, which)
+    words = {"": index % count + 1, "next": index + 1, "back": index - 1}
     wanted = int(argument.text) if argument.text.isdecimal() else words.get(argument.text)
     if wanted is None:
         raise argument.wrong()
-    desk.turn_over(number, part, wanted - place)
+    desk.turn_over(number, which, wanted - index)
 
 
 def settings(desk: Desk, _: Argument) -> None:

@@ -96,10 +96,10 @@ def _reply(terminal: int) -> bytes:
 
 def is_dark(reply: bytes) -> bool | None:
     """Whether the colour in a terminal's reply is dark; None when it holds none."""
-    found = _COLOUR.search(reply)
-    if found is None:
+    match = _COLOUR.search(reply)
+    if match is None:
         return None
-    red, green, blue = (int(part, 16) / ((1 << 4 * len(part)) - 1) for part in found.groups())
+    red, green, blue = (int(channel, 16) / ((1 << 4 * len(channel)) - 1) for channel in match.groups())
     return 0.299 * red + 0.587 * green + 0.114 * blue < 0.5
 
 

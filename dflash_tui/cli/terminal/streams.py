@@ -39,10 +39,10 @@ class BestEffort(io.FileIO):
 
     def write(self, data: Any, /) -> int:
         try:
-            for place in range(0, len(data), SURE_BYTES):
+            for start in range(0, len(data), SURE_BYTES):
                 if not self._takes():
                     break
-                super().write(data[place : place + SURE_BYTES])
+                super().write(data[start : start + SURE_BYTES])
         except OSError:
             pass
         return len(data)

@@ -75,7 +75,7 @@ def with_files(question: str, files: Sequence[Attachment]) -> str:
 
 def fenced(text: str) -> str:
     """A text in a Markdown code block, with a fence that nothing in the text ends."""
-    longest = max((len(found) for found in _BACKTICKS.findall(text)), default=2)
+    longest = max((len(run) for run in _BACKTICKS.findall(text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}\n{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{fence}"
 
@@ -86,11 +86,11 @@ _FILE = re.compile(r"File (?P<name>[^\n`]+):\n(?P<fence>`{3,})\n(?P<text>.*?\n)?
 def without_files(prompt: str) -> tuple[str, tuple[Attachment, ...]]:
     """The inverse of :func:`with_files`, for whoever only has the prompt: a recording. A newline at the end of a file
     may be one too many."""
-    files, place = [], 0
-    while found := _FILE.match(prompt, place):
-        files.append(Attachment(one_line(found["name"]), found["text"] or ""))
-        place = found.end()
-    return prompt[place:], tuple(files)
+    files, start = [], 0
+    while match := _FILE.match(prompt, start):
+        files.append(Attachment(one_line(match["name"]), match["text"] or ""))
+        start = match.end()
+    return prompt[start:], tuple(files)
 
 
 # In a session: a line for each content, and a reference in the question's line.

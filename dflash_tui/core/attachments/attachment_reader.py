@@ -120,13 +120,13 @@ class AttachmentReader:
             status = os.stat(os.path.expanduser(path))
         except (OSError, ValueError):
             return read_file(path, name)
-        place, version = (str(path), name), (status.st_mtime_ns, status.st_size)
+        key, version = (str(path), name), (status.st_mtime_ns, status.st_size)
         with self._changing:
-            known = self._known.get(place)
+            known = self._known.get(key)
         file = known[1] if known is not None and known[0] == version else read_file(path, name)
         with self._changing:
-            self._known.pop(place, None)
-            self._known[place] = version, file
+            self._known.pop(key, None)
+            self._known[key] = version, file
             while len(self._known) > MAX_FILES:
                 del self._known[next(iter(self._known))]
         return file
@@ -136,9 +136,9 @@ class AttachmentReader:
         done = checked(files, limit, self._count)
         by_content = {file.digest: file for file in done}
         with self._changing:
-            for place, (version, file) in self._known.items():
+            for key, (version, file) in self._known.items():
                 if (counted := by_content.get(file.digest)) is not None:
-                    self._known[place] = version, replace(file, num_tokens=counted.num_tokens)
+                    self._known[key] = version, replace(file, num_tokens=counted.num_tokens)
         return done
 
 

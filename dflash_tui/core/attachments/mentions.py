@@ -61,10 +61,10 @@ Read = Callable[[Path, str], Attachment]
 
 def attach(text: str, read: Read = read_file) -> Mentioned:
     """Read what ``text`` mentions. Raises ``AttachmentError``."""
-    found = dict.fromkeys(mention.path for mention in mentions(text))
-    files = tuple(read(Path(path), path) for path in islice(found, MAX_FILES + 1))
+    paths = dict.fromkeys(mention.path for mention in mentions(text))
+    files = tuple(read(Path(path), path) for path in islice(paths, MAX_FILES + 1))
     strange = [
-        each.path for each in _written(text) if each.path not in found and re.fullmatch(r"[\w./-]+\.\w{1,4}", each.path)
+        each.path for each in _written(text) if each.path not in paths and re.fullmatch(r"[\w./-]+\.\w{1,4}", each.path)
     ]
     return Mentioned(files, tuple(strange))
 
@@ -72,25 +72,25 @@ def attach(text: str, read: Read = read_file) -> Mentioned:
 def as_asked(text: str) -> str:
     """The question as it was meant: an ``@@`` that kept a path from being attached is an @ again."""
 
-    def plain(found: re.Match[str]) -> str:
-        path = found["path"]
-        return found[0][1:] if _exists(path) or _exists(path.rstrip(_TRAILING)) or path.startswith(_PATHS) else found[0]
+    def plain(match: re.Match[str]) -> str:
+        path = match["path"]
+        return match[0][1:] if _exists(path) or _exists(path.rstrip(_TRAILING)) or path.startswith(_PATHS) else match[0]
 
     return _PLAIN_AT.sub(plain, text)
 
 
 def _written(text: str) -> Iterator[Mention]:
-    for found in islice(_MENTION.finditer(text), MOST):
-        if found.end() - found.start() > LONGEST:
+    for match in islice(_MENTION.finditer(text), MOST):
+        if match.end() - match.start() > LONGEST:
             continue
-        if (quoted := found["quoted"]) is not None:
-            yield Mention(_ESCAPE.sub(r"\1", quoted), found.start(), found.end())
+        if (quoted := match["quoted"]) is not None:
+            yield Mention(_ESCAPE.sub(r"\1", quoted), match.start(), match.end())
             continue
-        bare, stop = found["bare"], found.end()
+        bare, stop = match["bare"], match.end()
         # The point behind a name ends the sentence, unless a file is called so.
         while bare[-1] in _TRAILING and len(bare) > 1 and not _exists(_ESCAPE.sub(r"\1", bare)):
             bare, stop = bare[:-1], stop - 1
-        yield Mention(_ESCAPE.sub(r"\1", bare), found.start(), stop)
+        yield Mention(_ESCAPE.sub(r"\1", bare), match.start(), stop)
 
 
 def _exists(path: str) -> bool:
@@ -131,13 +131,13 @@ def completions(text: str) -> list[str]:
     typed = _ESCAPE.sub(r"\1", begun["quoted"] if begun["quoted"] is not None else begun["bare"] or "")
     parent, _, stem = typed.rpartition("/")
     head = f"{parent}/" if parent or typed.startswith("/") else ""
-    found = sorted(
+    candidates = sorted(
         _entries(os.path.expanduser(head or "."), stem), key=lambda entry: (not entry[1], entry[0].casefold())
     )[:OFFERED]
     before = text[: begun.start()]
     return [
         f"{before}{_unfinished(head + name)}" if is_folder else f"{before}{mention_of(head + name)} "
-        for name, is_folder in found
+        for name, is_folder in candidates
     ]
 
 

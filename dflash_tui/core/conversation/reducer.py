@@ -99,8 +99,8 @@ class Reducer:
         """What the answers so far tell of the target that answers ``turn``, the latest first."""
         decoded = (each for each in reversed(self.turns) if not each.time and each is not turn)
         before = (each for each in decoded if _same_target(each.by, turn.by))
-        told = (Answered(_costs(each), each.speculation, each.history, each.around) for each in before)
-        return around_of(_costs(turn), told)
+        answered = (Answered(_costs(each), each.speculation, each.history, each.around) for each in before)
+        return around_of(_costs(turn), answered)
 
     def show_question(self, text: str, files: Sequence[Span] = ()) -> None:
         """A question that this front end did not ask becomes part of the transcript, with lines for its files."""
@@ -225,18 +225,18 @@ def failure(event: EngineError, begun: str) -> Span:
     return Span(f"{gap}✗ {event.message}{hint}\n", "error")
 
 
-def ending(turn: Turn, event: TurnFinished, place: tuple[int, int]) -> Spans:
-    """What stands under an answer. ``place``: which version it is of how many."""
+def ending(turn: Turn, event: TurnFinished, version: tuple[int, int]) -> Spans:
+    """What stands under an answer. ``version``: which version it is of how many."""
     gap = "" if not event.text else "\n" if event.text.endswith("\n") or turn.failure else "\n\n"
     if event.reason == "error" and not (event.text or event.thought):
-        return Spans.of(noted("", version_spans(*place), "\n"))  # the error has said all that there is
-    return Spans.of(noted(f"{gap}{turn_summary(event, turn.speed_up)}", version_spans(*place), "\n\n"))
+        return Spans.of(noted("", version_spans(*version), "\n"))  # the error has said all that there is
+    return Spans.of(noted(f"{gap}{turn_summary(event, turn.speed_up)}", version_spans(*version), "\n\n"))
 
 
 def turn_summary(event: TurnFinished, faster: SpeedUp | None = None) -> str:
     """One line under an answer: how many times as fast it came, what it cost, and why it ended if not by itself."""
     facts = event.statistics
     speed = f"{facts.tok_s:.0f} tok/s" if facts.tok_s > 0 else ""
-    gain = f"{faster.told()}× as fast" if faster is not None else ""
+    gain = f"{faster.as_text()}× as fast" if faster is not None else ""
     parts = (f"{facts.num_tokens} tokens", gain, speed, accepted_share(facts), _REASONS[event.reason])
     return " · ".join(filter(None, parts))

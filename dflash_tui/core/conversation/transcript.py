@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 def retell(chat: Chat, start: int = 0) -> list[Spans]:
     """What the transcript shows of the path from its question number ``start`` on, counted from 0: each with its
     answer."""
-    told = []
+    answered = []
     for turn in chat.tree.path[start:]:
         chat.reducer.look_at(turn.number)
         spans = question_spans(chat.tree, turn.number)
         spans.extend(_answer(turn, chat.tree.place(turn.number, "answer")))
         spans.extend(Spans.of(below_answer(turn.runs)))
-        told.append(spans)
-    return told
+        answered.append(spans)
+    return answered
 
 
 class Drawn(NamedTuple):
@@ -62,30 +62,30 @@ def question_spans(tree: Tree[Turn], number: int) -> Spans:
 
 def marks(chat: Chat) -> list[tuple[int, Part]]:
     """What each version mark of the transcript stands beside, in order: the turn, and its question or answer."""
-    found: list[tuple[int, Part]] = []
+    versions: list[tuple[int, Part]] = []
     for turn in chat.tree.path:
         if chat.tree.place(turn.number, "question")[1] > 1:
-            found.append((turn.number, "question"))
+            versions.append((turn.number, "question"))
         if not turn.running and chat.tree.place(turn.number, "answer")[1] > 1:
-            found.append((turn.number, "answer"))
-    return found
+            versions.append((turn.number, "answer"))
+    return versions
 
 
-def _answer(turn: Turn, place: tuple[int, int]) -> Spans:
+def _answer(turn: Turn, version: tuple[int, int]) -> Spans:
     """An answer's words, and what stands below them. Where no rounds were kept nobody knows its verdicts."""
-    spans = turn.told() if turn.started is not None else Spans()
+    spans = turn.rebuild_spans() if turn.started is not None else Spans()
     if turn.started is None:
         words = [Span(f"{turn.thought}\n\n", "thought"), Span(turn.text, "text")]
         spans = Spans.of(span for span in words if span.text.strip())
-    spans.extend(_below(turn, place))
+    spans.extend(_below(turn, version))
     return spans
 
 
-def _below(turn: Turn, place: tuple[int, int]) -> Spans:
+def _below(turn: Turn, version: tuple[int, int]) -> Spans:
     """What stands behind an answer's own words."""
     spans = Spans()
     if turn.failure is not None:
         spans.append(failure(turn.failure, turn.text))
     if turn.finished is not None:
-        spans.extend(ending(turn, turn.finished, place))
+        spans.extend(ending(turn, turn.finished, version))
     return spans

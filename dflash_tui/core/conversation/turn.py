@@ -274,7 +274,7 @@ class Turn:
     def rate(self) -> RateMeter:
         return self._rate or RateMeter(self.history)
 
-    def told(self) -> Spans:
+    def rebuild_spans(self) -> Spans:
         """The transcript's pieces of all steps so far, told once more."""
         pieces, spans = StepSpans(self.number), Spans()
         for step in self.history:

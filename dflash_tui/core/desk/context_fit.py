@@ -54,27 +54,27 @@ class ContextFit:
         ready = self._chat.reducer.ready
         return ready.max_context if ready else 0
 
-    def require(self, text: str, beside: QuestionContext, said: Sequence[Turn], then: Then) -> None:
-        """Call ``then`` with what goes with the question so that it fits behind ``said``: at once, or when the user has
-        chosen. Raises ``SlashError`` where nothing would help."""
-        found = self._measured(text, beside, said)
-        if found.left_out is None:
-            raise SlashError(f"{too_long_words(found)} Shorten it, or start with a larger --context.")
-        if found.left_out:
-            self._choose(found, text, beside, said, then)
+    def require(self, text: str, context: QuestionContext, earlier: Sequence[Turn], then: Then) -> None:
+        """Calls ``then`` with what goes with the question so that it fits behind ``earlier``, at once or when the user
+        has chosen. Raises ``SlashError`` where nothing would help."""
+        fitted = self._measured(text, context, earlier)
+        if fitted.left_out is None:
+            raise SlashError(f"{too_long_words(fitted)} Shorten it, or start with a larger --context.")
+        if fitted.left_out:
+            self._choose(fitted, text, context, earlier, then)
         else:
-            then(beside)
+            then(context)
 
-    def _measured(self, text: str, beside: QuestionContext, said: Sequence[Turn]) -> Fit:
-        return fit(said, self._chat.system, text, self.limit, self.ruler.prompt, beside)
+    def _measured(self, text: str, context: QuestionContext, earlier: Sequence[Turn]) -> Fit:
+        return fit(earlier, self._chat.system, text, self.limit, self.ruler.prompt, context)
 
-    def _choose(self, found: Fit, text: str, beside: QuestionContext, said: Sequence[Turn], then: Then) -> None:
-        gone = found.left_out or ()
-        lighter = replace(beside, left_out=(*beside.left_out, *gone))
+    def _choose(self, fitted: Fit, text: str, context: QuestionContext, earlier: Sequence[Turn], then: Then) -> None:
+        gone = fitted.left_out or ()
+        lighter = replace(context, left_out=(*context.left_out, *gone))
         oldest = counted(len(gone), "oldest question") if len(gone) > 1 else "oldest question"
-        left = max(found.limit - found.tokens, 0)
+        left = max(fitted.limit - fitted.tokens, 0)
         full = (
-            f"With this question the conversation has {found.tokens:,} tokens; the context holds {found.limit:,}, "
+            f"With this question the conversation has {fitted.tokens:,} tokens; the context holds {fitted.limit:,}, "
             f"which leaves {left or 'none'} for the answer."
         )
         if self._when_full == "stop":
@@ -88,14 +88,14 @@ class ContextFit:
             if way == "drop":
                 then(lighter)
             elif way == "summary":
-                self._sum_up(text, lighter, said, gone, then)
+                self._sum_up(text, lighter, earlier, gone, then)
             elif way == "new":
-                answer = next((each.answer for each in reversed(said) if each.answer), "")
+                answer = next((each.answer for each in reversed(earlier) if each.answer), "")
                 self._start_new()
-                then(replace(beside, carried=Carried("answer", answer) if answer else None))
+                then(replace(context, carried=Carried("answer", answer) if answer else None))
             else:
                 self._face.give_back(
-                    [Queued(text, beside.files, tuple(text[start:stop] for start, stop in beside.pastes))]
+                    [Queued(text, context.files, tuple(text[start:stop] for start, stop in context.pastes))]
                 )
 
         ways = (
@@ -107,18 +107,18 @@ class ContextFit:
         self._face.ask(Question("the context is full", full, ways, "", detail, wanted=False), chosen)
 
     def _sum_up(
-        self, text: str, beside: QuestionContext, said: Sequence[Turn], gone: tuple[int, ...], then: Then
+        self, text: str, context: QuestionContext, earlier: Sequence[Turn], gone: tuple[int, ...], then: Then
     ) -> None:
         chat = self._chat
-        messages = summary_request(said, gone, chat.system, self.limit, self.ruler.prompt)
+        messages = summary_request(earlier, gone, chat.system, self.limit, self.ruler.prompt)
         most = summary_tokens(self.limit)
         settings = replace(chat.settings, temperature=0.0, thinking=False, max_new_tokens=most)
 
         def done(summary: Summary) -> None:
             if not summary.text:
                 self._face.say(f"There is no summary: {summary.lacks} The oldest questions go without.", grave=True)
-            summed = replace(beside, carried=Carried("summary", summary.text) if summary.text else beside.carried)
-            then(summed if self._measured(text, summed, said).fits else beside)
+            summed = replace(context, carried=Carried("summary", summary.text) if summary.text else context.carried)
+            then(summed if self._measured(text, summed, earlier).fits else context)
 
         self._face.sum_up(Ask(chat.next_turn, messages, settings), done)
 

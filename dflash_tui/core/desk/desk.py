@@ -103,11 +103,11 @@ class Desk:
 
     def chosen(self, words: str) -> Turn:
         """The question that ``words`` names by number or branch, the newest without. Raises ``SlashError``."""
-        found = self.chat.tree.find(words) if words else self.chat.newest
-        if found is None:
+        chosen = self.chat.tree.find(words) if words else self.chat.newest
+        if chosen is None:
             missing = f"There is no question or branch {words}. /tree lists them all."
             raise SlashError(missing if words else "There is no question yet.")
-        return found
+        return chosen
 
     def answers(self) -> list[str]:
         """Every answer of the path, newest first, the running one included."""
@@ -139,9 +139,9 @@ class Desk:
         edited, tree = self.editing if version_of is None else version_of, chat.tree
         parent = tree.here if edited is None else tree[edited].parent
 
-        def fits(beside: QuestionContext) -> None:
+        def fits(context: QuestionContext) -> None:
             """Asks at the place that was meant; where a new chat has begun since, at the beginning of that."""
-            chat.ask(text, parent=parent if chat.tree is tree else None, beside=beside)
+            chat.ask(text, parent=parent if chat.tree is tree else None, beside=context)
             self._asked()
 
         self.fit.require(text, QuestionContext(files, pastes=pastes_in(text, pasted)), tree.path_to(parent), fits)
@@ -237,20 +237,20 @@ class Desk:
             self.chat.go(number)
         self.face.changed("path")
 
-    def turn_over(self, number: int, part: Part, by: int) -> None:
+    def turn_over(self, number: int, which: Part, by: int) -> None:
         """Go to the version beside a question or an answer. Raises ``SlashError`` behind the ends."""
-        beside = self.chat.tree.beside(number, part, by)
-        if beside is None:
-            place, count = self.chat.tree.place(number, part)
+        neighbour = self.chat.tree.beside(number, which, by)
+        if neighbour is None:
+            index, count = self.chat.tree.place(number, which)
             raise SlashError(
-                f"There are {count} versions of this {part}, and this is version {place}."
+                f"There are {count} versions of this {which}, and this is version {index}."
                 if count > 1
-                else f"This {part} has one version."
+                else f"This {which} has one version."
             )
-        self.go(beside.number, below=True)
-        self._turned = (beside.number, part)
-        if part == "question":
-            self.face.changed("place", beside.number)
+        self.go(neighbour.number, below=True)
+        self._turned = (neighbour.number, which)
+        if which == "question":
+            self.face.changed("place", neighbour.number)
 
     def visit(self, number: int) -> None:
         """Bring a question into view, on the path if it is there and else where its branch was left. Raises
@@ -266,10 +266,10 @@ class Desk:
         key undoes it, else the newest answer or question, of those with a version in direction ``by`` (-1 or 1) if any
         has one. Raises ``SlashError`` where nothing has versions."""
         self.require_idle()
-        tree, found = self.chat.tree, marks(self.chat)
-        if not found:
+        tree, versions = self.chat.tree, marks(self.chat)
+        if not versions:
             raise SlashError("Nothing here has versions yet: /retry asks again, /edit changes a question.")
-        nearest = [*(mark for mark in found if mark == self._turned), *reversed(found)]
+        nearest = [*(mark for mark in versions if mark == self._turned), *reversed(versions)]
         return next((mark for mark in nearest if by and tree.beside(*mark, by)), nearest[0])
 
     def name(self, number: int, text: str) -> None:

@@ -98,7 +98,7 @@ class Face(Protocol):
     def remote(self) -> bool:
         """Whether the user sits at another machine, so that nothing is to be run or opened on this one."""
 
-    def say(self, text: str, place: Place = "notice", *, grave: bool = False) -> None:
+    def say(self, text: str, where: Place = "notice", *, grave: bool = False) -> None:
         """Say a sentence of the program's own. ``grave``: something that was wanted could not be done."""
 
     def saved(self, paths: Sequence[Path], remark: str = "", offer: str | None = None) -> None:

@@ -46,8 +46,8 @@ def question_of(chat: Chat, text: str) -> list[Message]:
     head = [Message("system", chat.system)] if chat.system else []
     if text:
         return [*head, Message("user", text)]
-    said = chat.messages
-    last = max((place for place, message in enumerate(said) if message.role == "user"), default=None)
+    messages = chat.messages
+    last = max((index for index, message in enumerate(messages) if message.role == "user"), default=None)
     if last is None:
         raise SlashError("Ask something first, or say what to race with: /race Write a quicksort in Python")
-    return [*head, *said[: last + 1]]
+    return [*head, *messages[: last + 1]]

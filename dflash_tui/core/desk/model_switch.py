@@ -89,12 +89,12 @@ class ModelSwitch:
         how = "answers again" if back else f"answers from here on; /model {BEFORE} goes back"
         self._face.say(f"{who} {how}.", "waiting")
 
-    def failed(self, chat: Chat, told: str = "") -> None:
-        """Go back to the model before; to be called when one has failed that ``falls_back``. ``told``: why, where the
+    def failed(self, chat: Chat, reason: str = "") -> None:
+        """Go back to the model before; to be called when one has failed that ``falls_back``. ``reason``: why, where the
         face has not said that yet."""
         self._wanted = None
         if chat.unasked is not None:  # it was for that model
             chat.withdraw(chat.unasked)
             self._face.changed("withdrawn")
-        self._face.say(f"{told}\nThe model before comes back.".lstrip(), "end")
+        self._face.say(f"{reason}\nThe model before comes back.".lstrip(), "end")
         self._begin(chat, self._choices.now)

@@ -56,10 +56,10 @@ class Presets:
         if not ready.sampling:
             return ""
         preset = preset_of_model(ready.sampling)
-        said = ", ".join(f"{flag.replace('_', '-')} {value:g}" for flag, value in preset.values.items())
+        values = ", ".join(f"{flag.replace('_', '-')} {value:g}" for flag, value in preset.values.items())
         words = ""
-        if said and not preset.holds(None, self._chat.settings):
-            words = f"The makers of {ready.target} sample at {said}: /preset {OF_MODEL} does."
+        if values and not preset.holds(None, self._chat.settings):
+            words = f"The makers of {ready.target} sample at {values}: /preset {OF_MODEL} does."
         if (penalty := ready.sampling.get("repetition_penalty")) is not None:
             words += f" Their repetition_penalty of {penalty:g} isn't computed here: it would change the target's text."
         return words.strip()

@@ -50,16 +50,16 @@ class QuestionFiles:
                 raise
 
         try:
-            files, found = self._read(typed, read)
+            files, attached = self._read(typed, read)
         except AttachmentError as error:
             raise SlashError(f"{problem_words(error)} A plain @ is written @@.") from None
-        if found.strange:
-            self._say(f"There is no file {found.strange[0]}: what you wrote went as it stands.")
+        if attached.strange:
+            self._say(f"There is no file {attached.strange[0]}: what you wrote went as it stands.")
         return as_asked(text), files
 
     def _read(self, typed: str, read: Read) -> tuple[tuple[Attachment, ...], Mentioned]:
-        found = attach(typed, read)
-        return self._reader.counted(found.files, self._fit.limit), found
+        attached = attach(typed, read)
+        return self._reader.counted(attached.files, self._fit.limit), attached
 
 
 def problem_words(error: AttachmentError) -> str:

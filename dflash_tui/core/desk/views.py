@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from ..attachments.attachment import counted
@@ -12,6 +13,7 @@ from ..conversation.chat import Chat
 from ..conversation.comparison import compare, parting
 from ..conversation.slash import SlashError
 from ..conversation.turn import Turn
+from ..figures.pass_costs import PassCost, pass_costs
 from ..figures.statistics import TurnSnapshot
 from ..figures.tables import GaugeFacts, tables
 from ..rounds.inspection import inspect, quoted
@@ -32,10 +34,10 @@ class TreeView:
 
     def lines(self) -> Iterator[str]:
         words = self.words.casefold().split()
-        found = [line for line in outlined(self.chat) if all(word in line.casefold() for word in words)]
-        if not found:
+        lines = [line for line in outlined(self.chat) if all(word in line.casefold() for word in words)]
+        if not lines:
             raise SlashError("No question has these words.")
-        yield from found
+        yield from lines
         yield "/go and a number goes on from there."
 
 
@@ -48,7 +50,7 @@ class Comparison:
     """The indices of these two among ``versions``."""
 
     def lines(self) -> Iterator[str]:
-        left, right = (self.versions[place] for place in self.places)
+        left, right = (self.versions[index] for index in self.places)
         for line in compare(left, right):
             yield f"{line.name}: {f'{line.left}, then {line.right}' if line.differs else line.left}"
         yield parting(left.answer, right.answer)
@@ -66,14 +68,14 @@ class SessionsView:
 
     def lines(self) -> Iterator[str]:
         readable, unreadable = survey(self.here.parent)
-        found = [each for each in readable if each.matches(self.words)]
-        if not found:
+        matching = [each for each in readable if each.matches(self.words)]
+        if not matching:
             raise SlashError("No conversation has these words." if self.words else "No conversation yet.")
-        for each in found[:LISTED]:
+        for each in matching[:LISTED]:
             here = ", this one" if each.path == self.here else ""
             yield f"{each.id}{here}, {counted(len(each.questions), 'question')}: {short(each.name)}"
-        if len(found) > LISTED:
-            yield f"{len(found) - LISTED} more: /sessions and words of theirs narrows the list."
+        if len(matching) > LISTED:
+            yield f"{len(matching) - LISTED} more: /sessions and words of theirs narrows the list."
         yield from unreadable
         yield "/resume and an id, which may be cut short, goes on with one."
 
@@ -91,14 +93,14 @@ class SearchView:
         if not self.words:
             raise SlashError("/find takes words: it searches everything that was ever said.")
         with closing(Search(self.here.parent)) as search:
-            found = list(search.find(self.words, LISTED + 1))
-        if not found:
+            hits = list(search.find(self.words, LISTED + 1))
+        if not hits:
             raise SlashError("Nothing was said with these words.")
-        for hit in found[:LISTED]:
+        for hit in hits[:LISTED]:
             where = "this conversation" if hit.path == self.here else hit.id
-            place = f"{hit.part} {hit.turn}" if hit.turn else "its name"
-            yield f"{where}, {place}: {excerpt(hit.text, self.words, EXCERPT)[0]}"
-        if len(found) > LISTED:
+            heading = f"{hit.part} {hit.turn}" if hit.turn else "its name"
+            yield f"{where}, {heading}: {excerpt(hit.text, self.words, EXCERPT)[0]}"
+        if len(hits) > LISTED:
             yield "There are more: further words narrow the list, and dflash-chat sessions find lists them all."
         yield "/go and a number goes there in this conversation, /resume and an id opens another."
 
@@ -130,11 +132,19 @@ def gauge_facts(chat: Chat, turn: Turn | None, snapshot: TurnSnapshot) -> GaugeF
     return GaugeFacts(
         snapshot,
         max_context=ready.max_context if ready else 0,
+        floor_ms=ready.floor_ms if ready else None,
         speculation=turn.speculation if turn else True,
         times=ready.times if ready else "engine",
         num_prompt_tokens=turn.num_prompt_tokens if turn else 0,
         num_reused_tokens=turn.num_reused_tokens if turn else 0,
+        rows=turn.history.verified[snapshot.step] + 1 if turn and snapshot.step else 0,
     )
+
+
+def costs_of_passes(chat: Chat) -> tuple[PassCost, ...]:
+    """What passes of the target took in the answers of a conversation, by their rows."""
+    told = (turn.history.pass_times(-1) for turn in chat.turns if len(turn.history))
+    return pass_costs(chain.from_iterable(told))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +157,7 @@ class Figures:
         turn = self.chat.reducer.turn
         if turn is None:
             raise SlashError("There are no numbers before the first answer.")
-        for table in tables(gauge_facts(self.chat, turn, turn.snapshot)):
+        for table in tables(gauge_facts(self.chat, turn, turn.snapshot), costs_of_passes(self.chat), drawn=False):
             yield from table_lines(table)
 
 
@@ -166,15 +176,17 @@ class RoundView:
         if turn is None or not turn.history:
             raise SlashError("There are no rounds before the first answer.")
         last = len(turn.history) - 1
-        place = last if self.number is None else self.number
-        if not 0 <= place <= last:
+        number = last if self.number is None else self.number
+        if not 0 <= number <= last:
             raise SlashError(f"The newest answer has rounds 0 to {last}.")
         settings = turn.started.settings if turn.started is not None else {}
         seed = settings.get("seed") if self.local else None
         ready, plain_ms = self.chat.reducer.ready, turn.snapshot.alone_ms
         recurs, method = (False, None) if ready is None else (ready.recurs, ready.method)
-        found = inspect(turn.history, place, turn.num_prompt_tokens, seed, plain_ms, recurs=recurs, method=method)
-        wrote = "".join(token.text for token in found.step.emitted if token.channel != "control")
-        said = quoted(wrote, control=not wrote)
-        yield f"Round {place} of 0 to {last} wrote {said}: {'; '.join(filter(None, (found.summary, found.memory)))}."
-        yield found.turning
+        where = turn.history, number, turn.num_prompt_tokens, seed
+        inspection = inspect(*where, plain_ms, recurs=recurs, method=method)
+        wrote = "".join(token.text for token in inspection.step.emitted if token.channel != "control")
+        text = quoted(wrote, control=not wrote)
+        facts = "; ".join(filter(None, (inspection.summary, inspection.memory)))
+        yield f"Round {number} of 0 to {last} wrote {text}: {facts}."
+        yield inspection.turning

@@ -11,7 +11,7 @@ from ..conversation.chat import Chat
 from ..conversation.comparison import models_apart
 from ..conversation.turn import Turn
 from ..figures.labels import AS_FAST, accepted_share
-from ..figures.tables import Table
+from ..figures.table import Table
 from ..text.fences import find_blocks
 
 SHORT = 60
@@ -50,7 +50,7 @@ def speed_up(chat: Chat, finished: TurnFinished) -> str:
     """How many times as fast as the target alone an answer came; empty where that is not known."""
     turn = chat.reducer.turn_of(finished.turn)
     factor = turn.snapshot.speed_up if turn is not None else None
-    return f"{factor.told()} times {AS_FAST}" if factor is not None else ""
+    return f"{factor.as_text()} times {AS_FAST}" if factor is not None else ""
 
 
 def blocks_of(answer: str) -> str:
@@ -65,18 +65,18 @@ def blocks_of(answer: str) -> str:
 def place_of(chat: Chat, number: int) -> str:
     """Which version of how many a question and its answer are; empty where there is one."""
     parts = []
-    for part in ("question", "answer"):
-        place, count = chat.tree.place(number, part)
+    for which in ("question", "answer"):
+        index, count = chat.tree.place(number, which)
         if count > 1:
-            parts.append(f"version {place} of {count} of the {part}")
+            parts.append(f"version {index} of {count} of the {which}")
     return ", ".join(parts)
 
 
-def told(chat: Chat, exchange: Turn) -> Iterator[str]:
+def answer_facts(chat: Chat, exchange: Turn) -> Iterator[str]:
     """Lines that tell one question, its files, its answer and what came of running it, to be read out."""
     name = f", branch {exchange.name}" if exchange.name else ""
-    place = place_of(chat, exchange.number)
-    yield f"Question {exchange.number}{name}{', ' + place if place else ''}: {exchange.question}"
+    version = place_of(chat, exchange.number)
+    yield f"Question {exchange.number}{name}{', ' + version if version else ''}: {exchange.question}"
     for file in exchange.beside.files:
         yield f"(with the file {file.name}, {counted(file.num_lines, 'line')})"
     yield exchange.answer or "(no answer)"
@@ -93,18 +93,18 @@ def outlined(chat: Chat) -> Iterator[str]:
     for row in chat.tree.outline():
         node = row.node
         follows = f"follows {node.parent}" if node.parent else "the beginning"
-        said = [f"{node.number}", follows]
-        if place := place_of(chat, node.number):
-            said.append(place)
+        facts = [f"{node.number}", follows]
+        if version := place_of(chat, node.number):
+            facts.append(version)
         if node.name:
-            said.append(f"branch {node.name}")
+            facts.append(f"branch {node.name}")
         if node.number in models:
-            said.append(f"answered by {models[node.number]}")
+            facts.append(f"answered by {models[node.number]}")
         if node.number == chat.tree.here:
-            said.append("you are here")
+            facts.append("you are here")
         elif node.number in path:
-            said.append("on your path")
-        yield f"{', '.join(said)}: {short(node.question)}"
+            facts.append("on your path")
+        yield f"{', '.join(facts)}: {short(node.question)}"
 
 
 def table_lines(table: Table) -> Iterator[str]:

@@ -251,9 +251,11 @@ def collect(events: Iterable[Event]) -> AnswerCollector:
 
 def with_factors(answers: Iterable[ExportedAnswer], times: Clock = "engine") -> tuple[ExportedAnswer, ...]:
     """Answers of one record, each with how many times as fast it came as the target alone, as far as none says so."""
-    told = tuple(answers)
-    found = factors([(answer.settings, answer.steps) for answer in told], times)
-    return tuple(replace(each, speed_up=each.speed_up or factor) for each, factor in zip(told, found, strict=True))
+    listed = tuple(answers)
+    speed_ups = factors([(answer.settings, answer.steps) for answer in listed], times)
+    return tuple(
+        replace(each, speed_up=each.speed_up or factor) for each, factor in zip(listed, speed_ups, strict=True)
+    )
 
 
 def origin_of(ready: EngineReady | None, created: str = "", program: str = "") -> Origin:
@@ -267,8 +269,8 @@ def origin_of(ready: EngineReady | None, created: str = "", program: str = "") -
 def conversation_document(conversation: Conversation) -> ExportedPage:
     origin = replace(origin_of(conversation.ready, conversation.created), device="", dtype="")
     sections = [section for turn in conversation.turns for section in _sections_of(turn)]
-    told = iter(with_factors((each for each in sections if isinstance(each, ExportedAnswer)), origin.times))
-    made = tuple(next(told) if isinstance(each, ExportedAnswer) else each for each in sections)
+    answers = iter(with_factors((each for each in sections if isinstance(each, ExportedAnswer)), origin.times))
+    made = tuple(next(answers) if isinstance(each, ExportedAnswer) else each for each in sections)
     return ExportedPage(conversation.name, made, origin)
 
 

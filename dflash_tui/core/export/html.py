@@ -96,9 +96,9 @@ def _lanes(lanes: Lanes, numbers: Iterator[int]) -> Iterator[str]:
     most = max((sum(1 for _ in answer.tokens) for answer in lanes.answers), default=0)
     numbered = [(next(numbers), answer) for answer in lanes.answers]
     yield f'<section class="race">{_winner(lanes)}<ol class="tracks">'
-    for place, (number, answer) in enumerate(numbered):
+    for index, (number, answer) in enumerate(numbered):
         yield (
-            f'<li class="lane-{min(place, LAST_COLOUR)}" data-track="{number}"><span class="label">'
+            f'<li class="lane-{min(index, LAST_COLOUR)}" data-track="{number}"><span class="label">'
             f'{escaped(answer.label)}</span><progress max="{max(most, 1)}" value="{max(most, 1)}" '
             f'aria-label="Tokens written"></progress><output>{answer.decode_seconds:.2f} s</output></li>'
         )
@@ -107,9 +107,9 @@ def _lanes(lanes: Lanes, numbers: Iterator[int]) -> Iterator[str]:
         f'▶ play the race</button><input type="range" min="0" max="1000" value="1000" aria-label="Seconds">'
         f'<span class="pace">{pace_words(pace)}</span></div><div class="lanes">'
     )
-    for place, (number, answer) in enumerate(numbered):
+    for index, (number, answer) in enumerate(numbered):
         yield (
-            f'<article class="lane-{min(place, LAST_COLOUR)}" data-answer="{number}">'
+            f'<article class="lane-{min(index, LAST_COLOUR)}" data-answer="{number}">'
             f'<p class="label">{escaped(answer.label)}</p>{_written(answer)}'
             f'<details><summary>round by round</summary><p class="summary">{escaped(answer_summary(answer))}</p>'
             f"{_histogram(answer)}{_scrubber(answer)}</details></article>"
@@ -180,12 +180,12 @@ def _gain(answer: ExportedAnswer) -> str:
     if not facts.num_spec_steps:
         return ""
     passes = sum(1 for step in answer.steps if step.verify_width)
-    told = f"{counted(facts.num_tokens, 'token')} in {counted(passes, 'pass')} of the target; alone it needs one each"
+    text = f"{counted(facts.num_tokens, 'token')} in {counted(passes, 'pass')} of the target; alone it needs one each"
     if answer.speed_up is None:
         number, what = f"{facts.tokens_per_round:.1f}", TOKENS_PER_ROUND.name
     else:
         number, what = f"{answer.speed_up.times:.1f}×", f"{'about, ' * answer.speed_up.about}{AS_FAST}"
-    return f'<p class="winner lane-1"><strong>{number}</strong> <span><b>{what}</b><br>{told}</span></p>'
+    return f'<p class="winner lane-1"><strong>{number}</strong> <span><b>{what}</b><br>{text}</span></p>'
 
 
 def _written(answer: ExportedAnswer) -> str:
@@ -196,20 +196,20 @@ def _written(answer: ExportedAnswer) -> str:
 def _tokens(steps: Sequence[Step]) -> Iterator[str]:
     first = True
     for index, step in enumerate(steps):
-        for place, token in enumerate(step.emitted):
+        for token_index, token in enumerate(step.emitted):
             if token.text and token.channel != "control":
-                yield _token(token, index, place, first)
+                yield _token(token, index, token_index, first)
                 first = False
 
 
-def _token(token: EmittedToken, step: int, place: int, first: bool) -> str:
+def _token(token: EmittedToken, step: int, index: int, first: bool) -> str:
     look: str = "thought" if token.channel == "thought" else token.verdict
     # One stop for the Tab key per answer; the arrow keys move on from there.
     stop = 0 if first else -1
     text = escaped(token.text)
     if look == "corrected":  # words are underlined, as in the terminal, and not the blanks before them
         text = _WORD.sub(r"<u>\g<0></u>", text)
-    return f'<span class="t {look}" tabindex="{stop}" data-s="{step}" data-k="{place}">{text}</span>'
+    return f'<span class="t {look}" tabindex="{stop}" data-s="{step}" data-k="{index}">{text}</span>'
 
 
 def _scrubber(answer: ExportedAnswer) -> str:
@@ -272,9 +272,9 @@ def _histogram(answer: ExportedAnswer) -> str:
         return ""
     top, width = max(counts), len(counts) * BAR_PITCH
     bars = "".join(
-        f'<rect x="{place * BAR_PITCH}" y="{CHART_HEIGHT - height}" width="{BAR_WIDTH}" height="{height}">'
-        f"<title>{counted(count, 'round')} kept {place}</title></rect>"
-        for place, count in enumerate(counts)
+        f'<rect x="{index * BAR_PITCH}" y="{CHART_HEIGHT - height}" width="{BAR_WIDTH}" height="{height}">'
+        f"<title>{counted(count, 'round')} kept {index}</title></rect>"
+        for index, count in enumerate(counts)
         if (height := round(count / top * CHART_HEIGHT))
     )
     return (
@@ -316,7 +316,7 @@ def _rounds(answer: ExportedAnswer, times: Clock) -> Iterator[dict[str, Any]]:
             "cost": _cost(step, times),
             "corrected": any(token.verdict == "corrected" for token in step.emitted),
             "cells": [[show_blanks(cell.text), cell.fate, cell.probability] for cell in round_cells(step)],
-            "tokens": [_token_facts(inspection, place) for place in range(len(step.emitted))],
+            "tokens": [_token_facts(inspection, index) for index in range(len(step.emitted))],
         }
         first += len(step.emitted)
 
@@ -328,13 +328,13 @@ def _cost(step: Step, times: Clock) -> str:
     return f"guess {step.draft_ms:.1f} + check {step.verify_ms:.1f} ms, {whole}"
 
 
-def _token_facts(inspection: Inspection, place: int) -> list[Any]:
+def _token_facts(inspection: Inspection, index: int) -> list[Any]:
     """Text, verdict, the target's probability, the drafter's, the random number that chose, and why."""
-    step, column = inspection.step, inspection.columns[place]
-    token = step.emitted[place]
-    drafted = accepted_drafts(step)[place].probability if place < step.num_accepted else None
+    step, column = inspection.step, inspection.columns[index]
+    token = step.emitted[index]
+    drafted = accepted_drafts(step)[index].probability if index < step.num_accepted else None
     chance = None if column.noise is None else round(column.noise, 4)
-    why = f"{inspection.why(place)} {inspection.choices(place)}".rstrip()
+    why = f"{inspection.why(index)} {inspection.choices(index)}".rstrip()
     return [show_blanks(token.text), token.verdict, token.probability, drafted, chance, sanitise(why)]
 
 

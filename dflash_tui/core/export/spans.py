@@ -91,7 +91,7 @@ def gap_after(answer: ExportedAnswer) -> str:
 def answer_summary(answer: ExportedAnswer) -> str:
     """One line under an answer: what it cost."""
     facts = answer.statistics
-    faster = [] if answer.speed_up is None else [f"{answer.speed_up.told()}× as fast"]
+    faster = [] if answer.speed_up is None else [f"{answer.speed_up.as_text()}× as fast"]
     parts = [f"{facts.num_tokens} tokens", *faster, f"first after {facts.ttft_ms:.0f} ms"]
     if facts.tok_s > 0:
         parts.append(f"{facts.tok_s:.0f} tok/s")

@@ -24,14 +24,14 @@ def tour_page(course: Course) -> str:
         *page_head(course.title, style, script),
         '<header><progress id="progress" max="1" value="0" aria-label="How much has been played"></progress>',
         '<button id="play" type="button">pause</button></header><main>',
-        *map(_part, course.pages),
+        *map(_section, course.pages),
         f'</main><script type="application/json" id="data">{_data(course)}</script>',
         f"<script>{script}</script></body></html>\n",
     ]
     return "\n".join(parts)
 
 
-def _part(page: Page) -> str:
+def _section(page: Page) -> str:
     kind = KINDS[type(page.view)] if page.view else "words"
     words = f"<p>{escaped(page.text)}</p>" if not isinstance(page.view, PassRows) else ""  # its caption says the same
     return (
@@ -81,9 +81,9 @@ def _round(view: OneRound) -> Iterator[str]:
 
 
 def _race(answers: tuple[ExportedAnswer, ...]) -> Iterator[str]:
-    for place, answer in enumerate(answers):
+    for index, answer in enumerate(answers):
         yield (
-            f'<div class="lane lane-{place}"><p><b>{escaped(name_of(answer))}</b> <output></output></p>'
+            f'<div class="lane lane-{index}"><p><b>{escaped(name_of(answer))}</b> <output></output></p>'
             '<progress max="1" value="1" aria-label="Tokens written"></progress></div>'
         )
 

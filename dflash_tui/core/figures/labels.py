@@ -26,7 +26,7 @@ class Label:
         return self.brief or self.name
 
     @property
-    def told(self) -> str:
+    def explained(self) -> str:
         """The name with what it stands for, as one text."""
         return f"{self.name}: {self.says}"
 

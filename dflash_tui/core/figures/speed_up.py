@@ -43,7 +43,7 @@ class SpeedUp:
     about: bool = False
     """Whether it may be off by more than a tenth."""
 
-    def told(self, digits: int = 1) -> str:
+    def as_text(self, digits: int = 1) -> str:
         """The number for people, such as ``2.4`` or ``about 2.4``."""
         return f"{'about ' * self.about}{self.times:.{digits}f}"
 

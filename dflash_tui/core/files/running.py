@@ -226,9 +226,9 @@ class _Output:
 
 
 def _environment(home: Path, mark: str) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-    return {**kept, "HOME": str(home), "TMPDIR": str(home), "PYTHONIOENCODING": "utf-8", "PYTHONDONTWRITEBYTECODE": "1",
-            "MPLBACKEND": "Agg", _MARK: mark}  # fmt: skip
+    variables = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    return {**variables, "HOME": str(home), "TMPDIR": str(home), "PYTHONIOENCODING": "utf-8",
+            "PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "Agg", _MARK: mark}  # fmt: skip
 
 
 def _processes() -> int:
@@ -243,9 +243,9 @@ def _processes() -> int:
 
 def _marked(mark: str) -> list[int]:
     """The processes with this mark, but zombies, whose environment is empty. None where the system doesn't tell."""
-    wanted, found = f"{_MARK}={mark}".encode(), []
+    wanted, marked = f"{_MARK}={mark}".encode(), []
     for entry in processes():
         with suppress(OSError), open(f"{entry.path}/environ", "rb") as environment:
             if wanted in environment.read(1 << 16):
-                found.append(int(entry.name))
-    return found
+                marked.append(int(entry.name))
+    return marked

@@ -65,7 +65,7 @@ def save_text(text: str, directory: Path, filename: str) -> Path:
         wanted = _inside(directory, filename)
         wanted.parent.mkdir(parents=True, exist_ok=True)
         with _temporary_file(wanted, data) as temporary:
-            return _place(temporary, wanted, data)
+            return _move_into_place(temporary, wanted, data)
     except OSError as error:
         reason = error.strerror or str(error)
         raise SavingError(
@@ -83,8 +83,8 @@ def _inside(directory: Path, name: str) -> Path:
             f"{name!r} is not a file name inside {directory}.",
             "Give a plain name, such as index.html.",
         )
-    if found := next(((part, why) for part in relative.parts if (why := not_a_name(part))), None):
-        raise SavingError(f"{found[0]!r} {found[1]}.", "Give a plain name, such as index.html.")
+    if fault := next(((name, why) for name in relative.parts if (why := not_a_name(name))), None):
+        raise SavingError(f"{fault[0]!r} {fault[1]}.", "Give a plain name, such as index.html.")
     path = directory / relative
     if not Path(os.path.realpath(path.parent)).is_relative_to(os.path.realpath(directory)):
         raise SavingError(
@@ -95,8 +95,8 @@ def _inside(directory: Path, name: str) -> Path:
 
 
 @contextlib.contextmanager
-def _temporary_file(beside: Path, data: bytes) -> Iterator[Path]:
-    temporary = beside.with_name(f".{uuid4().hex}.part")
+def _temporary_file(wanted: Path, data: bytes) -> Iterator[Path]:
+    temporary = wanted.with_name(f".{uuid4().hex}.part")
     try:
         with open(temporary, "xb") as file:
             file.write(data)
@@ -107,7 +107,7 @@ def _temporary_file(beside: Path, data: bytes) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def _place(temporary: Path, wanted: Path, data: bytes) -> Path:
+def _move_into_place(temporary: Path, wanted: Path, data: bytes) -> Path:
     for candidate in _candidates(wanted):
         if _holds(candidate, data):
             return candidate

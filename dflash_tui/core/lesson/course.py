@@ -60,11 +60,11 @@ class OneRound:
 
     def inspection(self, index: int | None = None) -> Inspection:
         """The round, or another one of the answer, taken apart."""
-        answer, place = self.answer, self.index if index is None else index
-        before = sum(len(step.emitted) for step in answer.steps[:place])
+        answer, number = self.answer, self.index if index is None else index
+        before = sum(len(step.emitted) for step in answer.steps[:number])
         seed = answer.settings.get("seed")
         known = seed if isinstance(seed, int) else None
-        return inspect_step(answer.steps[place], before, answer.num_prompt_tokens + before, known, self.plain_ms)
+        return inspect_step(answer.steps[number], before, answer.num_prompt_tokens + before, known, self.plain_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +115,12 @@ class Course:
 
     def read_place(self) -> int:
         """The page to begin with, counted from 0: the one that was left, unless it was the last or behind that."""
-        place = read_kept(PLACES).get(self.title, 0)
-        return place if isinstance(place, int) and 0 <= place < len(self.pages) - 1 else 0
+        page = read_kept(PLACES).get(self.title, 0)
+        return page if isinstance(page, int) and 0 <= page < len(self.pages) - 1 else 0
 
-    def keep_place(self, place: int) -> None:
+    def keep_place(self, page: int) -> None:
         """Remember a page. A place that can't be written is forgotten: no lesson ends over it."""
-        keep(PLACES, read_kept(PLACES) | {self.title: place})
+        keep(PLACES, read_kept(PLACES) | {self.title: page})
 
 
 def open_recording() -> Recording:
@@ -152,6 +152,6 @@ def passes(answer: ExportedAnswer) -> int:
     return sum(step.verify_width > 0 for step in answer.steps)
 
 
-def mean_ms(steps: Sequence[Step], part: str = "total_ms") -> float:
-    """The mean milliseconds of rounds, or of a ``part`` of them."""
-    return fmean(getattr(step, part) or 0.0 for step in steps if step.verify_width)
+def mean_ms(steps: Sequence[Step], field: str = "total_ms") -> float:
+    """The mean milliseconds of rounds, or of a ``field`` of them."""
+    return fmean(getattr(step, field) or 0.0 for step in steps if step.verify_width)

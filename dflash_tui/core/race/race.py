@@ -107,8 +107,8 @@ class LaneResult:
     def looked_up(self) -> float:
         """The share of the accepted tokens that the text itself guessed."""
         facts = self.shown.answer.statistics
-        found = sum(each.num_accepted_draft_tokens for each in facts.by_source if each.source == LOOKUP)
-        return found / max(facts.num_accepted_draft_tokens, 1)
+        num_looked_up = sum(each.num_accepted_draft_tokens for each in facts.by_source if each.source == LOOKUP)
+        return num_looked_up / max(facts.num_accepted_draft_tokens, 1)
 
     @property
     def repeats_itself(self) -> bool:
@@ -214,15 +214,15 @@ def _parting_of_texts(ours: list[EmittedToken], theirs: list[EmittedToken]) -> D
     texts = ["".join(token.text for token in tokens) for tokens in (ours, theirs)]
     if texts[0] == texts[1]:
         return None
-    place = num_agreed(*texts)
-    index, first = _token_at(ours, place)
-    return Divergence(index, first, _token_at(theirs, place)[1])
+    character = num_agreed(*texts)
+    index, first = _token_at(ours, character)
+    return Divergence(index, first, _token_at(theirs, character)[1])
 
 
-def _token_at(tokens: list[EmittedToken], place: int) -> tuple[int, EmittedToken | None]:
+def _token_at(tokens: list[EmittedToken], position: int) -> tuple[int, EmittedToken | None]:
     """The token that holds a character of the text, and its number; None behind the end."""
     ends = accumulate(len(token.text) for token in tokens)
-    index = next((index for index, end in enumerate(ends) if place < end), len(tokens))
+    index = next((index for index, end in enumerate(ends) if position < end), len(tokens))
     return index, _at(tokens, index)
 
 

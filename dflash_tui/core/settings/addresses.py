@@ -64,9 +64,12 @@ def address_named(name: str, config: Config, dialect: Dialect | None = None) -> 
         raise ServerError(*no_such("server", SERVERS_TABLE, name, config.servers, 'url = "http://localhost:8000"'))
     for complaint in table_problems(name, table):
         raise ServerError(f"{complaint}.", "Correct the file; dflash-chat config check looks again.")
-    said = {key: entry.value for key, entry in table.items()}
+    values = {key: entry.value for key, entry in table.items()}
     address = ServerAddress(
-        said["url"].rstrip("/"), said.get("model", ""), dialect or said.get("dialect"), headers=said.get("headers", {})
+        values["url"].rstrip("/"),
+        values.get("model", ""),
+        dialect or values.get("dialect"),
+        headers=values.get("headers", {}),
     )
     return replace(address, key=_key(name, table))
 
@@ -110,11 +113,11 @@ def table_problems(name: str, table: Mapping[str, Entry]) -> Iterator[str]:
         elif key == "url" and (complaint := url_complaint(entry.value)):
             yield f"{where}: the url {complaint}"
     if "url" not in table:
-        place = next(iter(table.values())).place if table else "the configuration"
-        yield f"{place}: {SERVERS_TABLE}.{name} has no url"
+        location = next(iter(table.values())).place if table else "the configuration"
+        yield f"{location}: {SERVERS_TABLE}.{name} has no url"
     if "key_variable" in table and "key_command" in table:
-        place = table["key_command"].place
-        yield f"{place}: {SERVERS_TABLE}.{name} has both key_variable and key_command; one is enough"
+        location = table["key_command"].place
+        yield f"{location}: {SERVERS_TABLE}.{name} has both key_variable and key_command; one is enough"
 
 
 def _fits(key: str, value: Any) -> bool:
@@ -154,14 +157,14 @@ def _asked(command: list[str], name: str) -> str:
     """What a keyring's command prints. Its output never stands in a message."""
     what = f"The command for the key of the server {name}, {command[0]},"
     try:
-        found = subprocess.run(command, stdout=subprocess.PIPE, timeout=COMMAND_SECONDS, check=False)
+        completed = subprocess.run(command, stdout=subprocess.PIPE, timeout=COMMAND_SECONDS, check=False)
     except OSError as error:
         raise ServerError(f"{what} can't be run: {error.strerror or error}.", "Correct key_command.") from None
     except subprocess.TimeoutExpired:
         raise ServerError(f"{what} took more than {COMMAND_SECONDS:.0f} seconds.", "Run it by hand once.") from None
-    key = found.stdout.decode("utf-8", "replace").strip()
-    if found.returncode or not key:
-        how = f"ended with exit code {found.returncode}" if found.returncode else "printed nothing"
+    key = completed.stdout.decode("utf-8", "replace").strip()
+    if completed.returncode or not key:
+        how = f"ended with exit code {completed.returncode}" if completed.returncode else "printed nothing"
         raise ServerError(f"{what} {how}.", "Run it by hand: it should print the key, and nothing else.")
     return key
 

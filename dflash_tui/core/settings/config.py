@@ -83,11 +83,11 @@ def project_file(start: Path | None = None) -> Path | None:
         home = Path.home().resolve()
     except (OSError, RuntimeError):
         return None
-    for place in (folder, *folder.parents):
-        if place == home:
+    for candidate in (folder, *folder.parents):
+        if candidate == home:
             return None
-        if (place / PROJECT_FILE).is_file():
-            return place / PROJECT_FILE
+        if (candidate / PROJECT_FILE).is_file():
+            return candidate / PROJECT_FILE
     return None
 
 
@@ -133,8 +133,8 @@ def _tables(data: Any, path: Path, text: str, kind: str, what: str) -> dict[str,
         )
     for name, table in data.items():
         if not isinstance(table, dict):
-            place = Entry(None, path, line_of(text, name, kind)).place
-            raise ConfigError(f"{place}: a {what} is a table of its own, [{kind}.NAME]")
+            where = Entry(None, path, line_of(text, name, kind)).place
+            raise ConfigError(f"{where}: a {what} is a table of its own, [{kind}.NAME]")
     return {name: _entries(table, path, text, f"{kind}.{name}") for name, table in data.items()}
 
 
@@ -164,21 +164,21 @@ def line_of(text: str, key: str, table: str = "") -> int | None:
     there, and None when neither is. A key of the top level may itself be a table."""
     current, header = "", None
     for number, line in enumerate(text.splitlines(), 1):
-        if found := _TABLE.match(line):
-            current = found[1].strip("\"'")
+        if match := _TABLE.match(line):
+            current = match[1].strip("\"'")
             if current == (table or key):
                 header = number
-        elif current == table and (found := _KEY.match(line)) and found[1].strip("\"'") == key:
+        elif current == table and (match := _KEY.match(line)) and match[1].strip("\"'") == key:
             return number
     return header
 
 
 def syntax_place(message: str, text: str) -> tuple[str, int | None]:
     """``tomllib``'s complaint, such as ``Invalid value (at line 3, column 8)``, and its line in ``text``."""
-    found = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
-    if found is None:
+    match = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
+    if match is None:
         return message, None
-    return message[: found.start()], int(found[1] or len(text.splitlines()))
+    return message[: match.start()], int(match[1] or len(text.splitlines()))
 
 
 def no_such(kind: str, table: str, name: str, known: Collection[str], example: str) -> tuple[str, str]:

@@ -97,21 +97,23 @@ SETTINGS: tuple[Setting, ...] = (
 )  # fmt: skip
 
 
-def known_settings(told: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries of ``told`` that are settings, of the right kind and in range."""
+def known_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of ``values`` that are settings, of the right kind and in range."""
     known: dict[str, Any] = {}
     kinds: dict[str, Setting] = {setting.name: setting for setting in SETTINGS}
-    for name, value in told.items():
+    for name, value in values.items():
         with suppress(ValueError):
             if name in kinds and kinds[name].is_kind(value) and GenerationSettings(**{name: value}):
                 known[name] = value
     return known
 
 
-def restored(settings: GenerationSettings, told: Mapping[str, Any], typed: Collection[str] = ()) -> GenerationSettings:
+def restored(
+    settings: GenerationSettings, values: Mapping[str, Any], typed: Collection[str] = ()
+) -> GenerationSettings:
     """``settings`` with what a conversation's file tells of them, but for those that were ``typed``. What is out of
     range, or of another kind, stays as it is."""
-    return replace(settings, **{name: value for name, value in known_settings(told).items() if name not in typed})
+    return replace(settings, **{name: value for name, value in known_settings(values).items() if name not in typed})
 
 
 def of_flags(values: Mapping[str, Any]) -> dict[str, Any]:

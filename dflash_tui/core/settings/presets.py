@@ -76,13 +76,13 @@ def preset_of_model(sampling: Mapping[str, float]) -> Preset:
 def preset_in_force(config: Config, system: str | None, settings: GenerationSettings) -> Preset | None:
     """The preset whose system prompt is in force: the first whose settings are, too, or else the first of them; None
     where none is."""
-    found = []
+    matching = []
     for name in config.presets:
         with suppress(PresetError):
             preset = find_preset(name, config)
             if preset.system is not None and preset.system == system:
-                found.append(preset)
-    return next((preset for preset in found if preset.holds(system, settings)), found[0] if found else None)
+                matching.append(preset)
+    return next((preset for preset in matching if preset.holds(system, settings)), matching[0] if matching else None)
 
 
 def read_system(text: str, folder: Path | None = None) -> str:
@@ -108,11 +108,11 @@ def typed_system(words: str) -> str | None:
 
 def preset_problems(name: str, table: Mapping[str, Entry]) -> Iterator[str]:
     """What is wrong with a ``[presets.NAME]`` table, in words that begin with file and line."""
-    place = next(iter(table.values())).place if table else "the configuration"
+    location = next(iter(table.values())).place if table else "the configuration"
     if name == NONE or not name.strip() or not name.isprintable():
-        yield f"{place}: {PRESETS_TABLE}.{name!r} can't be a preset's name"
+        yield f"{location}: {PRESETS_TABLE}.{name!r} can't be a preset's name"
     if not table:
-        yield f"{place}: {PRESETS_TABLE}.{name} says nothing; it may have {', '.join(_KNOWN)}"
+        yield f"{location}: {PRESETS_TABLE}.{name} says nothing; it may have {', '.join(_KNOWN)}"
     for key, entry in table.items():
         where = f"{entry.place}: {PRESETS_TABLE}.{name}"
         if key not in _KNOWN:

@@ -158,8 +158,8 @@ def _read_info(info: str) -> tuple[str, str | None]:
         first = extension
     elif stem and extension.lower() in _EXTENSIONS and _FILE_NAME.fullmatch(first):
         return _EXTENSIONS[extension.lower()], first
-    found = _LANGUAGE.match(first)
-    language = found[0].lower() if found else ""
+    match = _LANGUAGE.match(first)
+    language = match[0].lower() if match else ""
     return language, _named_file(rest) or _DEFAULT_NAMES.get(language)
 
 

@@ -38,5 +38,5 @@ class GrowingText:
         """The characters from ``start`` to before ``stop``. Costs what is asked for, however long the text is."""
         first, behind = start // CHUNK, stop // CHUNK + 1
         tail = (self._tail,) if behind > len(self._chunks) else ()
-        part = "".join((*self._chunks[first:behind], *tail))
-        return part[start - first * CHUNK : stop - first * CHUNK]
+        text = "".join((*self._chunks[first:behind], *tail))
+        return text[start - first * CHUNK : stop - first * CHUNK]

@@ -39,9 +39,9 @@ class Marks:
 
     def cut(self, length: int) -> None:
         """Forget the pieces behind the first ``length`` characters."""
-        kept = bisect_left(self._starts, length)
-        del self._starts[kept:]
-        self._labels.cut(kept)
+        num_left = bisect_left(self._starts, length)
+        del self._starts[num_left:]
+        self._labels.cut(num_left)
         self.length = length
 
     def count(self, style: TokenStyle, before: int) -> int:
@@ -55,28 +55,28 @@ class Marks:
 
     def between(self, start: int, end: int) -> Iterator[tuple[int, int, Mark]]:
         """The pieces of a range of characters: first one, the one behind the last, and what they are."""
-        place = max(bisect_right(self._starts, start) - 1, 0)
+        index = max(bisect_right(self._starts, start) - 1, 0)
         while start < end:
-            stop = self._starts[place + 1] if place + 1 < len(self._starts) else self.length
+            stop = self._starts[index + 1] if index + 1 < len(self._starts) else self.length
             if stop > start:
-                yield start, min(stop, end), self._mark(place)
-            start, place = max(stop, start), place + 1
+                yield start, min(stop, end), self._mark(index)
+            start, index = max(stop, start), index + 1
 
-    def _mark(self, place: int) -> Mark:
+    def _mark(self, index: int) -> Mark:
         labels = self._labels
-        token = labels.tokens[place] - 1 if labels.written[place] else None
-        return Mark(TOKEN_STYLES[labels.styles[place]], labels.turns[place], token)
+        token = labels.tokens[index] - 1 if labels.written[index] else None
+        return Mark(TOKEN_STYLES[labels.styles[index]], labels.turns[index], token)
 
     def end_of(self, turn: int, tokens: int) -> int:
         """The place in the transcript, in characters, at which the token behind the first ``tokens`` of ``turn``
         begins; the transcript's length if none follows."""
-        place = bisect_right(self._labels.tokens, tokens, *self._of_turn(turn))
-        return self._starts[place] if place < len(self._starts) else self.length
+        index = bisect_right(self._labels.tokens, tokens, *self._of_turn(turn))
+        return self._starts[index] if index < len(self._starts) else self.length
 
     def start_of(self, turn: int, token: int) -> int:
         """The character at which a token begins; one that has no text begins where the next one does."""
-        place = bisect_left(self._labels.tokens, token + 1, *self._of_turn(turn))
-        return self._starts[place] if place < len(self._starts) else self.length
+        index = bisect_left(self._labels.tokens, token + 1, *self._of_turn(turn))
+        return self._starts[index] if index < len(self._starts) else self.length
 
     def _of_turn(self, turn: int) -> tuple[int, int]:
         """The first of the turn's pieces, and the one behind its last."""

@@ -42,24 +42,24 @@ def pairs_of_fences(text: str, is_document: Callable[[str], bool]) -> Iterator[t
     """What opens and closes each block of a text, which begins with a line feed; None closes one without an end.
     ``is_document`` says of an info string whether fences are to be expected in its block."""
     fences = [
-        Fence(*found.span(), len(found["indent"]), found["fence"], found["info"].strip(), found["blank"] is not None)
-        for found in _FENCE.finditer(text)
+        Fence(*match.span(), len(match["indent"]), match["fence"], match["info"].strip(), match["blank"] is not None)
+        for match in _FENCE.finditer(text)
     ]
     closing = _plain(fences) if len(fences) > MOST_FENCES else _FenceNesting(fences, is_document).closing
-    place = 0
-    while place < len(fences):
-        closed_by = closing[place]
-        yield fences[place], None if closed_by is None else fences[closed_by]
-        place = len(fences) if closed_by is None else closed_by + 1
+    index = 0
+    while index < len(fences):
+        closed_by = closing[index]
+        yield fences[index], None if closed_by is None else fences[closed_by]
+        index = len(fences) if closed_by is None else closed_by + 1
 
 
 def _plain(fences: Sequence[Fence]) -> list[int | None]:
     """By CommonMark: the place of what closes each fence, if it opens a block."""
-    return [_first_closing(fences, place) for place in range(len(fences))]
+    return [_first_closing(fences, index) for index in range(len(fences))]
 
 
-def _first_closing(fences: Sequence[Fence], place: int) -> int | None:
-    return next((later for later in range(place + 1, len(fences)) if fences[later].closes(fences[place])), None)
+def _first_closing(fences: Sequence[Fence], index: int) -> int | None:
+    return next((later for later in range(index + 1, len(fences)) if fences[later].closes(fences[index])), None)
 
 
 class _FenceNesting:
@@ -70,28 +70,28 @@ class _FenceNesting:
         self.closing: list[int | None] = [None] * len(fences)
         self._whole = [False] * len(fences) + [True]
         """Whether all blocks are closed from this fence on, if it opens one."""
-        for place in reversed(range(len(fences))):
-            closing = self._closing(place, is_document(fences[place].info))
-            self.closing[place] = closing
-            self._whole[place] = closing is not None and self._whole[closing + 1]
+        for index in reversed(range(len(fences))):
+            closing = self._closing(index, is_document(fences[index].info))
+            self.closing[index] = closing
+            self._whole[index] = closing is not None and self._whole[closing + 1]
 
-    def _closing(self, place: int, document: bool) -> int | None:
-        first = _first_closing(self._fences, place)
-        between = self._fences[place + 1 : first]
+    def _closing(self, index: int, document: bool) -> int | None:
+        first = _first_closing(self._fences, index)
+        between = self._fences[index + 1 : first]
         holds = any(each.info for each in between)
         if not (document or holds):
             return first
-        ends = list(self._ends(place, document))
+        ends = list(self._ends(index, document))
         if ends:
             return next((end for end in ends if self._fences[end].before_blank), ends[-1])
         # Nothing fits: a document goes on as far as there is text, anything else as CommonMark says.
         unfinished = document and (holds or (first is not None and not self._fences[first].before_blank))
         return None if unfinished else first
 
-    def _ends(self, place: int, document: bool) -> Iterator[int]:
+    def _ends(self, index: int, document: bool) -> Iterator[int]:
         """Fences that may close a block which holds whole blocks: behind them, too, all are whole."""
-        outer, inner = self._fences[place], None
-        for later in range(place + 1, len(self._fences)):
+        outer, inner = self._fences[index], None
+        for later in range(index + 1, len(self._fences)):
             fence = self._fences[later]
             if inner is not None:
                 inner = None if fence.closes(inner) else inner

@@ -86,18 +86,21 @@ class Labels:
         for column in (self.styles, self.written, self.turns, self.tokens):
             del column[length:]
 
-    def those(self, kept: Sequence[bool]) -> Labels:
-        """The labels of the pieces for which ``kept`` is True."""
-        some = Labels(*(compress(column, kept) for column in (self.styles, self.written, self.turns, self.tokens)))
+    def those(self, selected: Sequence[bool]) -> Labels:
+        """The labels of the pieces for which ``selected`` is True."""
+        some = Labels(*(compress(column, selected) for column in (self.styles, self.written, self.turns, self.tokens)))
         some._pass_on(0)
         return some
 
     def _pass_on(self, start: int) -> None:
         """Give the pieces from ``start`` on that no model wrote the turn and the tokens of the piece before each."""
-        place = self.written.find(0, max(start, 1))
-        while place >= 0:
-            self.turns[place], self.tokens[place] = self.turns[place - 1], self.tokens[place - 1]
-            place = self.written.find(0, place + 1)
+        first_unset = self.written.find(0, max(start, 1))
+        while first_unset >= 0:
+            self.turns[first_unset], self.tokens[first_unset] = (
+                self.turns[first_unset - 1],
+                self.tokens[first_unset - 1],
+            )
+            first_unset = self.written.find(0, first_unset + 1)
 
 
 class Spans(LazySequence[Span]):
@@ -131,8 +134,8 @@ class Spans(LazySequence[Span]):
     def without(self, style: TokenStyle) -> Spans:
         """The pieces in every other style."""
         code = _CODES[style]
-        kept = [other != code for other in self.labels.styles]
-        return Spans(list(compress(self.texts, kept)), self.labels.those(kept))
+        selected = [other != code for other in self.labels.styles]
+        return Spans(list(compress(self.texts, selected)), self.labels.those(selected))
 
     @property
     def answer(self) -> str:
@@ -143,11 +146,11 @@ class Spans(LazySequence[Span]):
     def __len__(self) -> int:
         return len(self.texts)
 
-    def item_at(self, place: int) -> Span:
-        text, style = self.texts[place], TOKEN_STYLES[self.labels.styles[place]]
-        if not self.labels.written[place]:
+    def item_at(self, index: int) -> Span:
+        text, style = self.texts[index], TOKEN_STYLES[self.labels.styles[index]]
+        if not self.labels.written[index]:
             return Span(text, style)
-        return Span(text, style, self.labels.turns[place], self.labels.tokens[place] - 1)
+        return Span(text, style, self.labels.turns[index], self.labels.tokens[index] - 1)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
@@ -169,8 +172,8 @@ class SpanStore:
 
     def between(self, start: int, stop: int, turn: int) -> Spans:
         """The spans of steps ``start`` to before ``stop`` of number ``turn``, with no object per token."""
-        part = slice(self._ends[start - 1] if start else 0, self._ends[stop - 1] if stop else 0)
+        bounds = slice(self._ends[start - 1] if start else 0, self._ends[stop - 1] if stop else 0)
         labels = self._spans.labels
-        styles, tokens = labels.styles[part], labels.tokens[part]
+        styles, tokens = labels.styles[bounds], labels.tokens[bounds]
         turns = array("I", (turn,)) * len(styles)
-        return Spans(self._spans.texts[part], Labels(styles, labels.written[part], turns, tokens))
+        return Spans(self._spans.texts[bounds], Labels(styles, labels.written[bounds], turns, tokens))

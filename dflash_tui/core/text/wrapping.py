@@ -111,12 +111,12 @@ class WrappedRows(LazySequence[Row]):
 
     __hash__ = None  # type: ignore[assignment]  # as lists have none
 
-    def item_at(self, place: int) -> Row:
-        start = self._starts[place]
-        if place == len(self._soft):
+    def item_at(self, index: int) -> Row:
+        start = self._starts[index]
+        if index == len(self._soft):
             return Row(self._text.between(start, len(self._text)), False, start)
-        soft = bool(self._soft[place])
-        return Row(self._text.between(start, self._starts[place + 1] - (not soft)), soft, start)
+        soft = bool(self._soft[index])
+        return Row(self._text.between(start, self._starts[index + 1] - (not soft)), soft, start)
 
 
 class Document:
@@ -182,11 +182,11 @@ class Document:
         if not 0 <= index < len(self.rows):
             return None
         used, row = 0, self.rows[index]
-        place = row.start
+        offset = row.start
         for text, mark in self.pieces(row):
-            used, place = used + width_of(text), place + len(text)
+            used, offset = used + width_of(text), offset + len(text)
             if column < used:
-                return mark, self.marks.count(mark.style, place) - 1
+                return mark, self.marks.count(mark.style, offset) - 1
         return None
 
     def row_of(self, offset: int) -> int:

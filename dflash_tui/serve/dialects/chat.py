@@ -55,14 +55,14 @@ class _Completions(Dialect):
     def logprobs(self, piece: Piece, offset: int) -> Json:
         """The probabilities of a piece's tokens. ``offset``: the character at which the piece begins."""
 
-    def opened(self, told: Sequence[Json]) -> list[Json]:
-        return [self._chunk(Piece(), told)] if told else []
+    def opened(self, dflash_events: Sequence[Json]) -> list[Json]:
+        return [self._chunk(Piece(), dflash_events)] if dflash_events else []
 
-    def wrote(self, piece: Piece, told: Sequence[Json]) -> list[Json]:
-        return [self._chunk(piece, told)]
+    def wrote(self, piece: Piece, dflash_events: Sequence[Json]) -> list[Json]:
+        return [self._chunk(piece, dflash_events)]
 
-    def ended(self, reason: str, told: Sequence[Json]) -> list[Json]:
-        end = self._chunk(Piece(), told)
+    def ended(self, reason: str, dflash_events: Sequence[Json]) -> list[Json]:
+        end = self._chunk(Piece(), dflash_events)
         end["choices"][0] |= {"finish_reason": reason, "stop_reason": self.answer.stop_reason}
         if not self.wanted.usage:
             return [end | {"timings": self.answer.timings()}]
@@ -76,7 +76,7 @@ class _Completions(Dialect):
             choice["token_ids"] = _ids(piece)
         return {**self._head, "choices": [choice], **self._figures()}
 
-    def _chunk(self, piece: Piece, told: Sequence[Json], **opening: str) -> Json:
+    def _chunk(self, piece: Piece, dflash_events: Sequence[Json], **opening: str) -> Json:
         wanted = self.wanted
         choice: Json = {"index": 0, **self.choice(piece)}
         if opening:
@@ -86,7 +86,7 @@ class _Completions(Dialect):
         self._offset += sum(len(token.text) for token in piece.tokens)
         if wanted.token_ids:
             choice["token_ids"] = _ids(piece)
-        chunk = {**self._head, "choices": [choice], **self.told(told)}
+        chunk = {**self._head, "choices": [choice], **self.dflash_fields(dflash_events)}
         if wanted.usage_always:
             chunk["usage"] = self.answer.usage()
         if wanted.timings and piece.tokens:
@@ -113,8 +113,8 @@ class Chat(_Completions):
     def objects(cls, stream: bool) -> str:
         return "chat.completion.chunk" if stream else "chat.completion"
 
-    def opened(self, told: Sequence[Json]) -> list[Json]:
-        return [self._chunk(Piece(), told, role="assistant", content="")]
+    def opened(self, dflash_events: Sequence[Json]) -> list[Json]:
+        return [self._chunk(Piece(), dflash_events, role="assistant", content="")]
 
     def choice(self, piece: Piece) -> Json:
         delta: Json = {"reasoning_content": piece.thought} if piece.thought else {}

@@ -86,15 +86,15 @@ class Dialect(ABC):
         return b": wait\n\n"
 
     @abstractmethod
-    def opened(self, told: Sequence[Json]) -> list[Json]:
-        """What a stream begins with. ``told``: events that come along, where the request wants events."""
+    def opened(self, dflash_events: Sequence[Json]) -> list[Json]:
+        """What a stream begins with. ``dflash_events``: events that come along, where the request wants events."""
 
     @abstractmethod
-    def wrote(self, piece: Piece, told: Sequence[Json]) -> list[Json]:
+    def wrote(self, piece: Piece, dflash_events: Sequence[Json]) -> list[Json]:
         """What a piece of the answer makes."""
 
     @abstractmethod
-    def ended(self, reason: str, told: Sequence[Json]) -> list[Json]:
+    def ended(self, reason: str, dflash_events: Sequence[Json]) -> list[Json]:
         """What a stream ends with. ``reason``: ``stop``, ``length`` or ``tool_calls``."""
 
     @abstractmethod
@@ -107,30 +107,30 @@ class Dialect(ABC):
 
     def whole(self, finished: TurnFinished) -> Json:
         """The answer as one object."""
-        return self.complete(self._whole, self.answer.finish_reason(finished.reason)) | self.told(self._events)
+        return self.complete(self._whole, self.answer.finish_reason(finished.reason)) | self.dflash_fields(self._events)
 
     def take(self, event: Event) -> list[Json]:
         """The objects that an event makes. Without a stream they are collected for :meth:`whole`."""
-        told = [event_to_dict(event)] if self.wanted.events else []
+        dflash_events = [event_to_dict(event)] if self.wanted.events else []
         if not self.wanted.stream or isinstance(event, EngineError | TurnFinished):
-            self._events += told
+            self._events += dflash_events
         chunks: list[Json] = []
         match event:
             case TurnStarted():
                 self.answer.begin(event)
-                chunks = self.opened(told) if self.wanted.stream else []
+                chunks = self.opened(dflash_events) if self.wanted.stream else []
             case PrefillDone():
                 self.answer.prefilled(event)
-                chunks = self._said(Piece(), told)
+                chunks = self._written(Piece(), dflash_events)
             case Step():
-                chunks = self._said(self.answer.add(event), told)
+                chunks = self._written(self.answer.add(event), dflash_events)
             case TurnFinished():
-                chunks = self._said(self.answer.rest(), [])
+                chunks = self._written(self.answer.rest(), [])
                 if self.wanted.stream and event.reason != "error":
-                    chunks += self.ended(self.answer.finish_reason(event.reason), told)
+                    chunks += self.ended(self.answer.finish_reason(event.reason), dflash_events)
         return chunks
 
-    def _said(self, piece: Piece, told: list[Json]) -> list[Json]:
+    def _written(self, piece: Piece, dflash_events: list[Json]) -> list[Json]:
         self._whole.text += piece.text
         self._whole.thought += piece.thought
         self._whole.calls += piece.calls
@@ -140,8 +140,8 @@ class Dialect(ABC):
         wanted = self.wanted
         says = piece.text or piece.thought or piece.calls
         figures = piece.tokens and (wanted.token_ids or wanted.logprobs or wanted.timings)
-        return self.wrote(piece, told) if says or figures or told else []
+        return self.wrote(piece, dflash_events) if says or figures or dflash_events else []
 
-    def told(self, events: Sequence[Json]) -> Json:
+    def dflash_fields(self, events: Sequence[Json]) -> Json:
         """The field in which events come along, where the request wants them."""
         return {"dflash": list(events)} if self.wanted.events else {}

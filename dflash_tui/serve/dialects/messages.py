@@ -34,10 +34,10 @@ class Messages(Dialect):
     @classmethod
     def read(cls, data: Json, offer: Offer) -> CompletionRequest:
         chat = {_NAMES.get(name, name): value for name, value in data.items() if name not in _OWN}
-        if not isinstance(said := data.get("messages"), list):
+        if not isinstance(messages := data.get("messages"), list):
             raise wrong("messages", "a list with at least one message")
         system = [{"role": "system", "content": data["system"]}] if data.get("system") else []
-        chat["messages"] = system + [made for place, each in enumerate(said) for made in _messages(each, place)]
+        chat["messages"] = system + [made for index, each in enumerate(messages) for made in _messages(each, index)]
         if isinstance(tools := data.get("tools"), list):
             chat["tools"] = [_tool(tool) for tool in tools]
         chat["tool_choice"] = _kind(data, "tool_choice")
@@ -58,11 +58,11 @@ class Messages(Dialect):
     def sign_of_life(self) -> bytes:
         return self.frame({"type": "ping"})
 
-    def opened(self, told: Sequence[Json]) -> list[Json]:
+    def opened(self, dflash_events: Sequence[Json]) -> list[Json]:
         begun = self._message([], None) | {"usage": self._usage() | {"output_tokens": 0}}
-        return [{"type": "message_start", "message": begun, **self.told(told)}]
+        return [{"type": "message_start", "message": begun, **self.dflash_fields(dflash_events)}]
 
-    def wrote(self, piece: Piece, told: Sequence[Json]) -> list[Json]:
+    def wrote(self, piece: Piece, dflash_events: Sequence[Json]) -> list[Json]:
         events = self._grow("thinking", piece.thought) if piece.thought else []
         if piece.text:
             events += self._grow("text", piece.text)
@@ -72,15 +72,15 @@ class Messages(Dialect):
             delta = {"type": "input_json_delta", "partial_json": arguments_of(call)}
             self._open = "tool_use"
             events += [self._begun(block), self._at("content_block_delta", delta=delta), *self._close()]
-        if told and not events:
+        if dflash_events and not events:
             events = [{"type": "ping"}]
-        return [*events[:-1], {**events[-1], **self.told(told)}]
+        return [*events[:-1], {**events[-1], **self.dflash_fields(dflash_events)}]
 
-    def ended(self, reason: str, told: Sequence[Json]) -> list[Json]:
+    def ended(self, reason: str, dflash_events: Sequence[Json]) -> list[Json]:
         end = {name: value for name, value in self._message([], reason).items() if name.startswith("stop")}
         return [
             *self._close(),
-            {"type": "message_delta", "delta": end, "usage": self._usage(), **self.told(told)},
+            {"type": "message_delta", "delta": end, "usage": self._usage(), **self.dflash_fields(dflash_events)},
             {"type": "message_stop"},
         ]
 
@@ -105,8 +105,8 @@ class Messages(Dialect):
     def _begun(self, block: Json) -> Json:
         return self._at("content_block_start", content_block=block)
 
-    def _at(self, kind: str, **said: Any) -> Json:
-        return {"type": kind, "index": self._blocks, **said}
+    def _at(self, kind: str, **fields: Any) -> Json:
+        return {"type": kind, "index": self._blocks, **fields}
 
     def _close(self) -> list[Json]:
         if not self._open:
@@ -116,8 +116,8 @@ class Messages(Dialect):
         return [stop]
 
     def _message(self, blocks: list[Json], reason: str | None) -> Json:
-        found = self.answer.stop_reason
-        cut = isinstance(found, str) and reason == "stop"
+        stop_text = self.answer.stop_reason
+        cut = isinstance(stop_text, str) and reason == "stop"
         return {
             "id": self._id,
             "type": "message",
@@ -125,7 +125,7 @@ class Messages(Dialect):
             "model": self.about.model,
             "content": blocks,
             "stop_reason": "stop_sequence" if cut else _REASONS.get(reason or ""),
-            "stop_sequence": found if cut else None,
+            "stop_sequence": stop_text if cut else None,
             "usage": self._usage(),
         }
 
@@ -153,12 +153,12 @@ def _tool(tool: Any) -> Any:
     return {"type": "function", "function": function}
 
 
-def _messages(said: Any, place: int) -> list[Json]:
+def _messages(value: Any, index: int) -> list[Json]:
     """A message: what tools gave back comes first, each as a message of its own. Thoughts are left out."""
-    if not isinstance(said, dict) or not isinstance(said.get("content"), list):
-        return [said]
+    if not isinstance(value, dict) or not isinstance(value.get("content"), list):
+        return [value]
     results, parts, calls = [], [], []
-    for block in said["content"]:
+    for block in value["content"]:
         match block:
             case {"type": "tool_use", "name": name}:
                 calls.append({"id": block.get("id"), "function": {"name": name, "arguments": block.get("input") or {}}})
@@ -170,5 +170,5 @@ def _messages(said: Any, place: int) -> list[Json]:
                 pass
             case _:
                 parts.append(block)
-    rest = [{"role": said.get("role"), "content": parts} | ({"tool_calls": calls} if calls else {})]
+    rest = [{"role": value.get("role"), "content": parts} | ({"tool_calls": calls} if calls else {})]
     return results + (rest if parts or calls or not results else [])

@@ -45,14 +45,14 @@ class _Ollama(Dialect):
     def sign_of_life(self) -> bytes:
         return self.frame(self._object(Piece()))
 
-    def opened(self, told: Sequence[Json]) -> list[Json]:
-        return [self._object(Piece()) | self.told(told)] if told else []
+    def opened(self, dflash_events: Sequence[Json]) -> list[Json]:
+        return [self._object(Piece()) | self.dflash_fields(dflash_events)] if dflash_events else []
 
-    def wrote(self, piece: Piece, told: Sequence[Json]) -> list[Json]:
-        return [self._object(piece) | self.told(told)]
+    def wrote(self, piece: Piece, dflash_events: Sequence[Json]) -> list[Json]:
+        return [self._object(piece) | self.dflash_fields(dflash_events)]
 
-    def ended(self, reason: str, told: Sequence[Json]) -> list[Json]:
-        return [self.complete(Piece(), reason) | self.told(told)]
+    def ended(self, reason: str, dflash_events: Sequence[Json]) -> list[Json]:
+        return [self.complete(Piece(), reason) | self.dflash_fields(dflash_events)]
 
     def complete(self, piece: Piece, reason: str) -> Json:
         """The last object, which alone is the answer where it comes whole. Times are in nanoseconds."""
@@ -113,13 +113,13 @@ def _plain(data: Json) -> Json:
     """The request as ``/v1/chat/completions`` has it: options stand among the parameters, and it streams unless it says
     otherwise."""
     options = data.get("options") if isinstance(data.get("options"), dict) else {}
-    said = {**(options or {}), **data}
-    if said.get("format"):
+    options_given = {**(options or {}), **data}
+    if options_given.get("format"):
         raise refusal("format", "this server gives free text alone")
-    chat = {name: value for name, value in said.items() if name not in _OWN}
-    longest = said.get("num_predict")
-    chat |= {"stream": said.get("stream", True), "max_tokens": -1 if longest == -2 else longest}
-    if (think := said.get("think")) is not None:
+    chat = {name: value for name, value in options_given.items() if name not in _OWN}
+    longest = options_given.get("num_predict")
+    chat |= {"stream": options_given.get("stream", True), "max_tokens": -1 if longest == -2 else longest}
+    if (think := options_given.get("think")) is not None:
         chat["chat_template_kwargs"] = {"enable_thinking": think not in (False, "none")}
     return chat
 

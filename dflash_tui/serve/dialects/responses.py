@@ -28,7 +28,7 @@ class Responses(Dialect):
         """Items that are whole."""
         self._item: Json = {}
         """The one that grows, a thought or a message; empty for none."""
-        self._told = 0
+        self._num_events = 0
 
     @classmethod
     def read(cls, data: Json, offer: Offer) -> CompletionRequest:
@@ -52,64 +52,64 @@ class Responses(Dialect):
             return error
         return self._event("error", code=failure.code, message=str(failure), param=failure.param, **error)
 
-    def opened(self, told: Sequence[Json]) -> list[Json]:
+    def opened(self, dflash_events: Sequence[Json]) -> list[Json]:
         begun = self._response("in_progress")
         events = [self._event(f"response.{name}", response=begun) for name in ("created", "in_progress")]
-        return self._with(events, told)
+        return self._with(events, dflash_events)
 
-    def wrote(self, piece: Piece, told: Sequence[Json]) -> list[Json]:
+    def wrote(self, piece: Piece, dflash_events: Sequence[Json]) -> list[Json]:
         events = self._grow("reasoning", "reasoning_text", piece.thought) if piece.thought else []
         if piece.text:
             events += self._grow("message", "output_text", piece.text)
         for call in piece.calls:
             events += self._close()
-            said = arguments_of(call)
+            arguments = arguments_of(call)
             item = {"type": "function_call", "id": f"fc_{uuid4().hex}", "call_id": call.id, "name": call.name}
             where = {"item_id": item["id"], "output_index": len(self._output)}
-            begun, whole = item | _progress("in_progress", ""), item | _progress("completed", said)
+            begun, whole = item | _progress("in_progress", ""), item | _progress("completed", arguments)
             events += [
                 self._event("response.output_item.added", output_index=len(self._output), item=begun),
-                self._event("response.function_call_arguments.delta", **where, delta=said),
-                self._event("response.function_call_arguments.done", **where, name=call.name, arguments=said),
+                self._event("response.function_call_arguments.delta", **where, delta=arguments),
+                self._event("response.function_call_arguments.done", **where, name=call.name, arguments=arguments),
                 self._event("response.output_item.done", output_index=len(self._output), item=whole),
             ]
             self._output.append(whole)
-        return self._with(events, told)
+        return self._with(events, dflash_events)
 
-    def ended(self, reason: str, told: Sequence[Json]) -> list[Json]:
+    def ended(self, reason: str, dflash_events: Sequence[Json]) -> list[Json]:
         events = self._close()
         status = _status(reason)
-        return self._with([*events, self._event(f"response.{status}", response=self._response(status))], told)
+        return self._with([*events, self._event(f"response.{status}", response=self._response(status))], dflash_events)
 
     def complete(self, piece: Piece, reason: str) -> Json:
         self.wrote(piece, ())
         self._close()
         return self._response(_status(reason))
 
-    def _grow(self, kind: str, part: str, text: str) -> list[Json]:
+    def _grow(self, kind: str, field: str, text: str) -> list[Json]:
         """Adds text to the item of this kind, which begins where another one grew."""
         events: list[Json] = []
         if self._item.get("type") != kind:
             events += self._close()
             self._item = {"type": kind, "id": f"{'msg' if kind == 'message' else 'rs'}_{uuid4().hex}"}
             self._item |= {"role": "assistant"} if kind == "message" else {"summary": list[Json]()}
-            self._item |= {"status": "in_progress", "content": [_part(part, "")]}
+            self._item |= {"status": "in_progress", "content": [_content_part(field, "")]}
             empty = self._item | {"content": []}
             events.append(self._event("response.output_item.added", output_index=len(self._output), item=empty))
-            events.append(self._event("response.content_part.added", **self._where, part=_part(part, "")))
+            events.append(self._event("response.content_part.added", **self._where, part=_content_part(field, "")))
         self._item["content"][0]["text"] += text
         delta = {"delta": text, "logprobs": []} if kind == "message" else {"delta": text}
-        return [*events, self._event(f"response.{part}.delta", **self._where, **delta)]
+        return [*events, self._event(f"response.{field}.delta", **self._where, **delta)]
 
     def _close(self) -> list[Json]:
         """Ends the item that grows."""
         if not (item := self._item):
             return []
-        item["status"], part = "completed", item["content"][0]
-        said = {"text": part["text"], "logprobs": []} if item["type"] == "message" else {"text": part["text"]}
+        item["status"], content = "completed", item["content"][0]
+        fields = {"text": content["text"], "logprobs": []} if item["type"] == "message" else {"text": content["text"]}
         events = [
-            self._event(f"response.{part['type']}.done", **self._where, **said),
-            self._event("response.content_part.done", **self._where, part=part),
+            self._event(f"response.{content['type']}.done", **self._where, **fields),
+            self._event("response.content_part.done", **self._where, part=content),
             self._event("response.output_item.done", output_index=len(self._output), item=item),
         ]
         self._output.append(item)
@@ -120,15 +120,15 @@ class Responses(Dialect):
     def _where(self) -> Json:
         return {"item_id": self._item["id"], "output_index": len(self._output), "content_index": 0}
 
-    def _event(self, kind: str, **said: Any) -> Json:
-        self._told += 1
-        return {"type": kind, "sequence_number": self._told - 1, **said}
+    def _event(self, kind: str, **fields: Any) -> Json:
+        self._num_events += 1
+        return {"type": kind, "sequence_number": self._num_events - 1, **fields}
 
-    def _with(self, events: list[Json], told: Sequence[Json]) -> list[Json]:
+    def _with(self, events: list[Json], dflash_events: Sequence[Json]) -> list[Json]:
         """The events with those of the engine, which come along with the last, or alone."""
-        if told and not events:
+        if dflash_events and not events:
             events = [self._event("response.dflash")]
-        return [*events[:-1], {**events[-1], **self.told(told)}] if told else events
+        return [*events[:-1], {**events[-1], **self.dflash_fields(dflash_events)}] if dflash_events else events
 
     def _response(self, status: str) -> Json:
         usage, settings = self.answer.usage(), self.wanted.settings
@@ -165,7 +165,7 @@ def _progress(status: str, arguments: str) -> Json:
     return {"status": status, "arguments": arguments}
 
 
-def _part(kind: str, text: str) -> Json:
+def _content_part(kind: str, text: str) -> Json:
     return {"type": kind, "text": text} | ({"annotations": [], "logprobs": []} if kind == "output_text" else {})
 
 
@@ -176,16 +176,16 @@ def _tool(tool: Any) -> Any:
     return {"type": tool.get("type"), "function": function}
 
 
-def _messages(said: Any) -> list[Json]:
+def _messages(items: Any) -> list[Json]:
     """The conversation: a text, or messages, calls and what these gave back. Thoughts are left out, as elsewhere."""
-    if isinstance(said, str):
-        return [{"role": "user", "content": said}]
-    if not isinstance(said, list):
+    if isinstance(items, str):
+        return [{"role": "user", "content": items}]
+    if not isinstance(items, list):
         raise wrong("input", "a text or a list of items")
     messages: list[Json] = []
-    for place, item in enumerate(said):
+    for index, item in enumerate(items):
         if not isinstance(item, dict):
-            raise wrong(f"input[{place}]", "an object")
+            raise wrong(f"input[{index}]", "an object")
         match item.get("type", "message"):
             case "message":
                 messages.append({"role": item.get("role"), "content": item.get("content")})
@@ -201,6 +201,6 @@ def _messages(said: Any) -> list[Json]:
             case "reasoning":
                 pass
             case kind:
-                raise ApiFailure(400, f"input[{place}] is {kind}: this server reads messages and functions alone.",
-                                 param=f"input[{place}]")  # fmt: skip
+                raise ApiFailure(400, f"input[{index}] is {kind}: this server reads messages and functions alone.",
+                                 param=f"input[{index}]")  # fmt: skip
     return messages

@@ -12,13 +12,13 @@ import torch
 
 from ...commands import MAX_BLOCK_SIZE, GenerationSettings, Message, WeightFormat
 from ...decoding.decoder import Decoder, Prompt, Round
+from ...decoding.readings import Reading, better_reading
 from ...kv_cache.cache import Cache
 from ...models.packed import format_of_target
 from ...speculation.calibration import NUM_BINS, bin_of
 from ...speculation.lookup import num_agreed
 from ...tokenization.tokenizer import ChatTokenizer
 from .play import RecordedDraft
-from .readings import Reading, better_reading
 from .record import record_blocks
 
 PROMPTS = (

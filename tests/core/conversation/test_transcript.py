@@ -144,12 +144,14 @@ def test_an_answer_keeps_how_many_times_as_fast_it_was(tmp_path: Path) -> None:
             chat.apply(event)
     shown = [turn.snapshot.speed_up for turn in chat.turns]
     log.close()
-    assert None not in shown and shown[1] is not None and shown[1].told() in list(retell(chat)[1])[-1].text
+    assert None not in shown and shown[1] is not None and shown[1].as_text() in list(retell(chat)[1])[-1].text
     conversation = load_session(log.path)
     again = told(conversation)[1]
     found = [turn.snapshot.speed_up for turn in again.turns]
     exported = [answer.speed_up for answer in conversation_document(conversation).answers]
     for each in (found, exported):
-        assert [(one.told(2), one.about) for one in each if one] == [(one.told(2), one.about) for one in shown if one]
+        assert [(one.as_text(2), one.about) for one in each if one] == [
+            (one.as_text(2), one.about) for one in shown if one
+        ]
     below = [[list(spans)[-1].text.strip() for spans in retell(each)] for each in (chat, again)]
     assert below[0] == below[1]

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dflash_tui.core.sessions.archive import survey
-from dflash_tui.core.sessions.session_file import encode, records_in
+from dflash_tui.core.sessions.session_file import append, close, encode, open_whole, records_in
 from dflash_tui.core.sessions.sessions import SUFFIX, SessionLog, append_title, load_session
 from engine.events import EmittedToken, EngineReady, Step, TurnFinished
 from support.events_for_tests import make_step
@@ -111,10 +111,33 @@ def test_what_was_said_before_a_fault_is_there(
             assert question == asked and right, f"call {place}: nothing is torn, doubled or out of order"
         if fault is short or (not lasting and not told):
             assert found == EVERYTHING, f"call {place} of {num_places}"
+            assert {turn.reason for turn in load_session(log.path).tree} == {"stop"}, f"call {place}"
         elif not deleted:
             assert len("".join(each[2] for each in found)) >= before, f"call {place}: what was said before it is there"
         place += 1
     assert num_places > 20, "the calls were counted"
+
+
+def test_what_is_added_is_added_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = SessionLog.create(tmp_path)
+    answer(log, 1)
+    log.close()
+    whole = log.path.read_bytes()
+    descriptor = open_whole(log.path)
+    assert log.path.read_bytes() == whole, "to open it again takes nothing away"
+    real = os.write
+    lengths = iter((3, None))
+
+    def write(number: int, data: bytes) -> int:
+        if (length := next(lengths)) is None:
+            broken(real, ())
+        return real(number, bytes(data)[:length])
+
+    monkeypatch.setattr(os, "write", write)
+    with pytest.raises(OSError):
+        append(descriptor, b"{}\n{}\n")
+    close(descriptor, log.path)
+    assert log.path.read_bytes() == whole
 
 
 WRITER = """

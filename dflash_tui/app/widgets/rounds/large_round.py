@@ -120,8 +120,8 @@ def _places(scene: Scene) -> tuple[Column, ...]:
 def _grid(scene: Scene, columns: Sequence[Column], width: int, height: int) -> tuple[int, int]:
     """The width of a cell, and how many stand in a row: of the arrangements in which the texts have room the one whose
     cells are largest, by their shorter side."""
-    told = replace(scene, phase=PHASES[-1])  # a round holds still from its first phase to its last
-    texts = (text for column in columns for text in (_guess(told, column), _own(told, column)[0]))
+    last_phase = replace(scene, phase=PHASES[-1])  # a round holds still from its first phase to its last
+    texts = (text for column in columns for text in (_guess(last_phase, column), _own(last_phase, column)[0]))
     least = max(min(max(map(cell_len, texts), default=0) + 2, LONGEST_TEXT), LEAST_WIDTH)
     count = len(columns)
     fewest = ceil(count / max((width + 1) // (least + 1), 1))
@@ -159,7 +159,7 @@ def _row(scene: Scene, columns: Sequence[Column], width: int, high: int) -> list
         "t": own,
         " ": [("", ground if " on " in ground else "") for _, ground in own],
     }
-    return [_line(parts[part], width) if part in parts else Content() for part in _parts(high)]
+    return [_line(parts[name], width) if name in parts else Content() for name in _parts(high)]
 
 
 def _line(cells: list[Cell], width: int) -> Content:

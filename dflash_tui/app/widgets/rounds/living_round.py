@@ -117,8 +117,8 @@ def _one_line(scene: Scene, width: int) -> Content:
         if column.choice is not None and column.choice.verdict == "corrected" and scene.reached("emit"):
             cells.append((show_blanks(column.choice.text), OWN_GROUNDS["corrected"]))
     pieces: list[tuple[str, str]] = []
-    for place, (text, style) in enumerate(cells):
-        left, used = len(cells) - place, sum(cell_len(piece) for piece, _ in pieces)
+    for index, (text, style) in enumerate(cells):
+        left, used = len(cells) - index, sum(cell_len(piece) for piece, _ in pieces)
         if used + cell_len(text) > width - 4 * (left > 1):
             pieces.append((f"+{left}", "$verdict-pending"))
             break

@@ -82,11 +82,11 @@ def _cells(step: Step, width: int) -> tuple[Content, Content]:
     tokens: list[tuple[str, str]] = []
     numbers: list[str] = []
     used = 0
-    for place, cell in enumerate(cells):
+    for index, cell in enumerate(cells):
         text = MARKS.get(cell.fate, "") + visible(cell.text)
         number = "" if cell.probability is None else probability(cell.probability)
         size = max(cell_len(text), len(number))
-        left = len(cells) - place
+        left = len(cells) - index
         more = f"+{left} more"
         if used + size > width - (len(more) + 1 if left > 1 else 0):
             tokens.append((more, "$verdict-pending"))

@@ -41,13 +41,13 @@ def role_of(mark: Mark, spot: Spotlight) -> Role | None:
 
 def cut_pieces(pieces: Iterator[tuple[str, Mark]], start: int, stop: int) -> Iterator[tuple[str, Mark, bool]]:
     """A row's pieces, cut where a selection of its characters begins and ends; True are those inside."""
-    place = 0
+    position = 0
     for text, mark in pieces:
-        low, high = min(max(start - place, 0), len(text)), min(max(stop - place, 0), len(text))
+        low, high = min(max(start - position, 0), len(text)), min(max(stop - position, 0), len(text))
         for piece, chosen in ((text[:low], False), (text[low:high], True), (text[high:], False)):
             if piece:
                 yield piece, mark, chosen
-        place += len(text)
+        position += len(text)
 
 
 def styled_words(text: str, style: Style) -> Iterator[tuple[Style, str]]:
@@ -56,6 +56,6 @@ def styled_words(text: str, style: Style) -> Iterator[tuple[Style, str]]:
         yield style, text
         return
     blank = style + Style(underline=False)
-    for part in _BLANKS.split(text):
-        if part:
-            yield (blank if part.isspace() else style), part
+    for word in _BLANKS.split(text):
+        if word:
+            yield (blank if word.isspace() else style), word

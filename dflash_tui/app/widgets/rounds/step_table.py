@@ -148,18 +148,18 @@ def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
     below = bool(scene.keys) and height >= ROWS_WITH_KEYS
     words = [Content(line) for line in _cut(explanation(scene), width, height - LEAST_TABLE - below)]
     told_found = inspection.found  # cut within a word: code looked up may be one word without a blank
-    found = [Content.styled(shortened(told_found, width), NUMBERS)] if told_found else []
+    lookup_lines = [Content.styled(shortened(told_found, width), NUMBERS)] if told_found else []
     if scene.reached("judge") and inspection.memory and height > ROWS_WITH_KEYS:
-        found.append(Content.styled(shortened(inspection.memory, width), NUMBERS))
+        lookup_lines.append(Content.styled(shortened(inspection.memory, width), NUMBERS))
     # Before the verdict the cost would give away how many were kept.
-    told = inspection.cost if scene.reached("judge") else ()
-    room = height - 1 - len(words) - below - len(found) - bool(inspection.width)
-    if told and room >= LEAST_TABLE and not any(column.further for column in inspection.columns):
+    cost_lines = inspection.cost if scene.reached("judge") else ()
+    room = height - 1 - len(words) - below - len(lookup_lines) - bool(inspection.width)
+    if cost_lines and room >= LEAST_TABLE and not any(column.further for column in inspection.columns):
         room -= 1  # odds leave the table for the cost; a tree's choices don't
     table = _table(scene, width, room)
     chosen = [_width(inspection, width)] if scene.reached("verify") and inspection.width else []
-    lines = [title_line(scene, width), *table, *words, *found, *chosen][: max(height - below, 1)]
-    lines += [Content.styled(line, NUMBERS) for line in _fitted(told, width, height - below - len(lines))]
+    lines = [title_line(scene, width), *table, *words, *lookup_lines, *chosen][: max(height - below, 1)]
+    lines += [Content.styled(line, NUMBERS) for line in _fitted(cost_lines, width, height - below - len(lines))]
     if below:
         keys = fitting(scene.keys, width)
         lines += [Content()] * (height - 1 - len(lines)) + [Content.styled(keys, NUMBERS)]
@@ -175,8 +175,8 @@ def _cut(text: str, width: int, most: int) -> list[str]:
     lines = _wrapped(text, width)
     if len(lines) <= most or most < 1:
         return lines[: max(most, 0)]
-    *kept, last = lines[:most]
-    return [*kept, f"{last[: max(width - 2, 1)].rstrip()} …"]
+    *lines_above, last = lines[:most]
+    return [*lines_above, f"{last[: max(width - 2, 1)].rstrip()} …"]
 
 
 def _fitted(forms: Sequence[str], width: int, most: int) -> list[str]:
@@ -187,11 +187,11 @@ def _fitted(forms: Sequence[str], width: int, most: int) -> list[str]:
 
 def _width(inspection: Inspection, width: int) -> Content:
     """Why so much was verified, and how much it was in the rounds up to this one, as many as have room."""
-    said = "".join(_fitted(inspection.width, width, 1))
-    head = f"{said}  last rounds "
+    text = "".join(_fitted(inspection.width, width, 1))
+    head = f"{text}  last rounds "
     room = width - cell_len(head)
     if room < LEAST_ROUNDS:
-        return Content.styled(said, NUMBERS)
+        return Content.styled(text, NUMBERS)
     return Content.assemble(
         (head, NUMBERS), (bars([n / MAX_DRAFT for n in inspection.widths[-room:]], 1)[0], "$primary")
     )
@@ -264,7 +264,7 @@ def _table(scene: Scene, width: int, height: int) -> list[Content]:
     rows = [row for row in ROWS if row not in absent]
     dropped = [row for row in DISPENSABLE if row in rows][: max(len(rows) - height, 0)]
     rows = [row for row in rows if row not in dropped]
-    cells = [dict(zip(ROWS, _cells(scene, place), strict=True)) for place in range(len(columns))]
+    cells = [dict(zip(ROWS, _cells(scene, index), strict=True)) for index in range(len(columns))]
     label_width = WIDE_LABEL if width >= ROOMY else LABEL_WIDTH
     first, widths = _fit([[cell_len(column[row][0]) for row in rows] for column in cells], width - label_width, scene)
     more = "›" if first + len(widths) < len(cells) else ""
@@ -277,7 +277,7 @@ def _table(scene: Scene, width: int, height: int) -> list[Content]:
         if row in unknown
         else Content.assemble(
             (f"{names.get(row, row):<{label_width - 1}}{'‹' if first else ' '}", NUMBERS),
-            *(part for place, size in shown for part in _padded(cells[place][row], size, place == _split(scene))),
+            *(cell for index, size in shown for cell in _padded(cells[index][row], size, index == _split(scene))),
             (more, NUMBERS),
         )
         for row in rows
@@ -329,9 +329,9 @@ def _fit(sizes: list[list[int]], room: int, scene: Scene) -> tuple[int, list[int
     return first, [min(size, SHORTEST_CELL) for size in wanted[first : first + per_view]]
 
 
-def _cells(scene: Scene, place: int) -> list[Cell]:
-    """The cells of column ``place``, from top to bottom."""
-    column = scene.inspection.columns[place]
+def _cells(scene: Scene, index: int) -> list[Cell]:
+    """The cells of column ``index``, from top to bottom."""
+    column = scene.inspection.columns[index]
     drafted, *odds = _draft_cells(scene, column)
     cells = [
         drafted,
@@ -341,7 +341,7 @@ def _cells(scene: Scene, place: int) -> list[Cell]:
         ("" if column.noise is None or not scene.reached("verify") else f"{column.noise:.3f}"[1:], NUMBERS),
         (f"{VERDICTS[column.outcome]}{column.number}" if scene.reached("judge") else f" {column.number}", NUMBERS),
     ]
-    if place == scene.cursor:
+    if index == scene.cursor:
         return [(text, f"{style} {CURSOR}".strip()) for text, style in cells]
     return cells
 
@@ -363,8 +363,8 @@ def _draft_cells(scene: Scene, column: Column) -> list[Cell]:
 
 
 def _row_of(further: Further) -> str:
-    *choices, found = FURTHER_ROWS
-    return found if further.token.source == "lookup" else choices[min(further.token.choice, len(choices)) - 1]
+    *choices, looked_up_row = FURTHER_ROWS
+    return looked_up_row if further.token.source == "lookup" else choices[min(further.token.choice, len(choices)) - 1]
 
 
 def _further_cell(scene: Scene, further: tuple[Further, ...], row: str) -> Cell:

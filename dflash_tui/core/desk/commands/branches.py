@@ -46,9 +46,9 @@ def show_comparison(desk: Desk, argument: Argument) -> None:
         first, *others = (desk.chosen(word).number for word in words)
         compare(desk, first, others[0] if others else None)
         return
-    number, part = desk.turnable()
-    beside = desk.chat.tree.beside(number, part, -1) or desk.chat.tree.beside(number, part, 1)
-    compare(desk, number, beside.number if beside else None)
+    number, which = desk.turnable()
+    neighbour = desk.chat.tree.beside(number, which, -1) or desk.chat.tree.beside(number, which, 1)
+    compare(desk, number, neighbour.number if neighbour else None)
 
 
 def compare(desk: Desk, number: int, other: int | None = None) -> None:
@@ -63,8 +63,8 @@ def compare(desk: Desk, number: int, other: int | None = None) -> None:
         raise SlashError(f"Question {number} has one version: /retry block 4 makes another.")
     places = [each.number for each in versions]
     mine = places.index(number)
-    beside = places.index(other) if other is not None else max(mine - 1, 0) or int(mine == 0)
-    left, right = sorted((mine, beside))
+    other_index = places.index(other) if other is not None else max(mine - 1, 0) or int(mine == 0)
+    left, right = sorted((mine, other_index))
     desk.face.show(Comparison(versions, (left, right)))
 
 

@@ -63,12 +63,12 @@ def open_block(desk: Desk, argument: Argument) -> None:
             return f"{error}\n{error.hint}"
         return ""
 
-    def told(problem: str) -> None:
+    def report(problem: str) -> None:
         desk.face.say(problem or f"Opened {path.name}.", grave=bool(problem))
 
     def chosen(way: str | None) -> None:
         if way == "yes":
-            desk.face.wait(opened, told)
+            desk.face.wait(opened, report)
 
     question = f"Open {path.name} on your desktop? It is what the model wrote, and the scripts in it run there."
     ways = (Way("y", "yes", "open it"), Way("n", "no", "no; it is saved"))

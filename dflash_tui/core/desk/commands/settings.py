@@ -44,14 +44,16 @@ def model_names(desk: Desk) -> list[str]:
     return [*dict.fromkeys((*desk.models.source.capabilities.models, *known))]
 
 
-def sets(name: SettingName, said: str) -> Callable[[Desk, Argument], None]:
-    """A command that changes a setting, and says ``said`` of it."""
+def sets(name: SettingName, confirmation: str) -> Callable[[Desk, Argument], None]:
+    """A command that changes a setting, and says ``confirmation`` of it."""
     setting = next(each for each in SETTINGS if each.name == name)
 
     def run(desk: Desk, argument: Argument) -> None:
         desk.require(name)
         desk.adjust(**{name: argument.setting(setting)})
-        desk.face.say(said.format(argument.text if setting.kind == "switch" else getattr(desk.chat.settings, name)))
+        desk.face.say(
+            confirmation.format(argument.text if setting.kind == "switch" else getattr(desk.chat.settings, name))
+        )
 
     return run
 
