@@ -47,7 +47,8 @@ class TurnEvents:
         self.text = self.thought = ""
         """The answer so far, and what was thought."""
         drafter = runner.decoder.drafter
-        self.by_drafter: Source | None = "mtp" if drafter is not None and drafter.config.kind == "mtp" else None
+        kind = None if drafter is None else drafter.config.kind
+        self.by_drafter: Source | None = None if kind == "dflash" else kind
         """The source named for tokens that the drafter guessed; None for a DFlash drafter, which is the default."""
         self.reason: FinishReason = "stopped"
 
