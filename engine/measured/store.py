@@ -17,7 +17,7 @@ from ..files.cache_folder import cache_folder
 from ..files.fingerprint import fingerprint_of_code
 from ..speculation.costs import CostTable, RoundCosts
 
-MeasurementKind = Literal["costs", "products", "tiles"]
+MeasurementKind = Literal["ceiling", "costs", "products", "tiles"]
 Stored = TypeVar("Stored")
 
 
