@@ -66,8 +66,6 @@ class Runner:
         disk."""
         self.decoder = decoder
         self.tokenizer = tokenizer
-        self.text_so_far = ""
-        """The answer so far of the running or last turn."""
         self._fingerprints, self._packed, self._limits = fingerprints, packed, limits
         self._limits_told: set[Limit] = set()
         """Limits that have been told already."""
@@ -119,7 +117,6 @@ class Runner:
         ``Notice`` of what the model says it does badly comes before all of it, once of each kind. Raises
         ``UsageFailure`` before any event."""
         started = perf_counter()
-        self.text_so_far = ""
         prompt = self._prompt(ask)
         settings: GenerationSettings = ask.settings
         if settings.block_size == AUTO and settings.speculation:
@@ -142,7 +139,7 @@ class Runner:
         fresh, rate = len(prompt.ids), 0.0  # tokens of the prompt that had to run, and how many a millisecond
         token_ids: list[int] = []
         end = 0  # tokens, of an answer that goes round in circles
-        turn = TurnEvents(self, ask, prompt, started)
+        turn = TurnEvents(ask, prompt, started, self.tokenizer, self.decoder.drafter)
         self._take_threads()
         for progress in self.decoder.decode(prompt, poll, ask.compares, ask.turn):
             if isinstance(progress, Round):

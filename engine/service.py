@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .commands import Adjust, Ask, Close, Command, EngineOptions, Stop
 from .errors import Option, UsageFailure, Words, failure_of, worded
-from .events import EngineError, EngineReady, Event, Notice, TurnFinished
+from .events import EngineError, EngineReady, Event, Notice, Step, TurnFinished
 from .gc_pause import gc_paused
 from .threads import NativeThread
 
@@ -124,14 +124,17 @@ class EngineService:
         # Stop and Adjust concern a running turn; none runs here.
 
     def _answer(self, runner: Runner, ask: Ask) -> None:
+        said: list[str] = []
         try:
             for event in runner.answer(ask, self._drain):
                 self._emit(event)
+                if isinstance(event, Step):
+                    said.append(event.text())
         except Exception as error:
             if not isinstance(error, UsageFailure):  # a question that couldn't be asked has touched nothing
                 runner.forget()
             self._emit(self._as_event(error, turn=ask.turn))
-            self._emit(TurnFinished(ask.turn, "error", runner.text_so_far))
+            self._emit(TurnFinished(ask.turn, "error", "".join(said)))
 
     def _drain(self) -> list[Adjust] | None:
         """The commands that arrived for the running turn since the last round: adjustments, or None to stop it."""
