@@ -134,7 +134,7 @@ class GenerationSettings:
         return {name: value for name, value in asdict(self).items() if (name, value) not in ADDED_LATER.items()}
 
     def with_changes(self, change: Adjust) -> GenerationSettings:
-        changes = {key: value for key, value in asdict(change).items() if value is not None}
+        changes = {key: value for key, value in asdict(change).items() if value is not None and key != "turn"}
         return replace(self, **changes)
 
 
@@ -202,15 +202,21 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """End the running turn after the round in flight, keeping what it wrote. Nothing happens when none runs."""
+    """End a turn after the round in flight, keeping what it wrote; one that waits is never begun. Nothing happens to a
+    turn that has ended."""
+
+    turn: int | None = None
+    """Which one; None for whichever runs, as for whoever leaves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adjust:
-    """Change the running turn's settings from the next round on."""
+    """Change a running turn's settings from the next round on."""
 
     block_size: BlockSize | None = None
     temperature: float | None = None
+    turn: int | None = None
+    """Which one; None for whichever runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,8 @@ class EngineReady:
     sampling: dict[str, float] | None = None
     """How the target's makers sample: fields of :class:`engine.commands.GenerationSettings`, and a repetition penalty,
     which isn't computed here (``generation_config.json``); None where they don't say."""
+    floor_ms: float | None = None
+    """Milliseconds in which the memory reads the target's weights for one token; None where its pace isn't known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +200,7 @@ _EVENT_TYPES: dict[str, type] = {cls.__name__: cls for cls in get_args(Event)}
 _LEFT_OUT: dict[str, Any] = {
     "server": "", "dialect": "", "times": "engine", "recurs": False, "calls": None, "sampling": None,
     "source": None, "match": None, "by_source": (), "ahead": False, "alone_ms": None,
+    "floor_ms": None,
 }  # fmt: skip
 """Fields that came after events were first written as JSON, with the values at which they are left out."""
 

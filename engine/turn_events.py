@@ -41,6 +41,7 @@ class TurnEvents:
         self.meter = TurnMeter(len(prompt.ids))
         self.index = 0
         self.text = self.thought = ""
+        """The answer so far, and what was thought."""
         self.max_block_size = 1 if drafter is None else drafter.config.block_size
         self.by_drafter: Source | None = "mtp" if drafter is not None and drafter.config.kind == "mtp" else None
         """The source named for tokens that the drafter guessed; None for a DFlash drafter, which is the default."""

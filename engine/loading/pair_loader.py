@@ -21,6 +21,7 @@ from ..hub.sizes import CONTEXTS, size_of
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.integers import ByteWeight
 from ..machine import cores
+from ..measured.ceiling import one_row_floor_ms
 from ..measured.threads import ThreadChoice
 from ..models.dflash.weights import hold_in_8_bits
 from ..models.drafter import Drafter
@@ -91,6 +92,7 @@ class LoadedPair:
             recurs=len(target.config.attention) < len(target.config.layers),
             calls=self.tokenizer.calls,
             sampling=published_sampling(self.folders.target),
+            floor_ms=one_row_floor_ms(target, device),
         )
 
 

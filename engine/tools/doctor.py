@@ -102,7 +102,18 @@ def _gpus() -> Iterator[Finding]:
         major, minor = torch.cuda.get_device_capability(index)
         name = torch.cuda.get_device_name(index)
         facts = {"name": name, "capability": f"{major}.{minor}", "free_bytes": free, "total_bytes": total}
+        facts |= _pace(index, free)
         yield Finding("gpu", f"cuda:{index}", facts)
+
+
+def _pace(index: int, free: int) -> dict[str, int]:
+    """What a GPU's memory was measured to read in a second: the ceiling of every token without speculation."""
+    import torch
+
+    from ..measured.ceiling import BESIDE_BYTES, memory_pace
+
+    pace = memory_pace(torch.device("cuda", index)) if free > 3 * BESIDE_BYTES else None
+    return {} if pace is None else {"read_per_second_bytes": round(pace)}
 
 
 def _attention() -> Iterator[Finding]:

@@ -110,6 +110,13 @@ def test_it_says_which_triton_is_known_good(installed: str, said: str, monkeypat
     assert said in str(found.hint) and (found.standing == "ok") == (not said)
 
 
+def test_an_attention_that_does_not_run_says_why(program: Program) -> None:
+    program.run("doctor")
+    lines = program.out.decode().split("attention\n")[1].splitlines()
+    without = [place for place, line in enumerate(lines[:8]) if line.split()[-1:] == ["no"]]
+    assert all(lines[place + 1].endswith(".") for place in without)
+
+
 @pytest.mark.parametrize(
     ("card", "format_of_mixture", "drafter"),
     [("24", "int4", 2.1e9), ("5090", "fp8", 2.1e9), ("rtx 3090", "int4", 2.1e9)],

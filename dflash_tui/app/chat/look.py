@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.desk.desk import Desk
+from dflash_tui.core.desk.views import gauge_facts
 from dflash_tui.core.figures.statistics import TurnSnapshot
+from dflash_tui.core.figures.tables import BEYOND_MEMORY, beyond_memory
 from dflash_tui.core.rounds.inspection import Inspection, inspect
 from dflash_tui.core.rounds.slow_motion import SlowMotion
 from dflash_tui.core.rounds.travel import Place, Traveller
@@ -106,6 +108,10 @@ class Look:
             return None
         running = self._desk.chat.busy and self.happens_now
         notes = () if self.place is None else looking_back(running, self._way_back)
+        turn = self._turn(number.turn)
+        facts = gauge_facts(self._desk.chat, turn, turn.snapshot if turn else TurnSnapshot())
+        if beyond := beyond_memory(facts):
+            notes = (*notes, f"{beyond:.1f} {BEYOND_MEMORY}")
         scene = scene_of(inspection, number, self.motion, len(self.travel.turns), notes)
         history = self.travel.history(number.turn)
         if not self.hall or history is None:

@@ -132,6 +132,7 @@ def gauge_facts(chat: Chat, turn: Turn | None, snapshot: TurnSnapshot) -> GaugeF
     return GaugeFacts(
         snapshot,
         max_context=ready.max_context if ready else 0,
+        floor_ms=ready.floor_ms if ready else None,
         speculation=turn.speculation if turn else True,
         times=ready.times if ready else "engine",
         num_prompt_tokens=turn.num_prompt_tokens if turn else 0,

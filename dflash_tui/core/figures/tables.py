@@ -27,10 +27,23 @@ class GaugeFacts:
     """Whose clock took the rounds' times."""
     num_prompt_tokens: int = 0
     num_reused_tokens: int = 0
+    floor_ms: float | None = None
+    """What the memory takes for a token without speculation, at the least; None where that isn't known."""
     rows: int = 0
     """Rows of the target's pass in the round on show; 0 before the first."""
     screen_load: float | None = None
     """The screen's own recent share of one core, in [0, 1]; None while nothing streams."""
+
+
+BEYOND_MEMORY = "times what memory allows without speculation"
+"""Without it each token takes a pass, and no pass takes less than reading the weights once."""
+
+
+def beyond_memory(facts: GaugeFacts) -> float | None:
+    """How many times as many tokens came as the memory allows without speculation; None where that isn't known."""
+    if facts.floor_ms is None or not facts.turn.rate.mean:
+        return None
+    return facts.turn.rate.mean * facts.floor_ms / 1e3
 
 
 def tables(facts: GaugeFacts, costs: Sequence[PassCost] = (), drawn: bool = True) -> tuple[Table, ...]:
@@ -70,6 +83,8 @@ def _speed(facts: GaugeFacts) -> Table:
         about = "about " * factor.about
         rows.append(("tokens per second, target alone", f"{about}{1e3 / turn.alone_ms:.1f}"))
         rows.append((f"times {AS_FAST}", f"{factor.as_text(2)}×"))
+    if beyond := beyond_memory(facts):
+        rows.append((BEYOND_MEMORY, f"{beyond:.2f}×"))
     return Table("speed", "Speed", tuple(rows), note=CLOCK_NOTES[facts.times] or (HOW_FAST if factor else ""))
 
 

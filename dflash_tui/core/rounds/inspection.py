@@ -27,8 +27,8 @@ LONGEST_LOOK = 120
 """How many rounds ``Inspection.widths`` goes back at most: more than any screen has room for."""
 
 
-ROUNDED = 0.005
-"""How far off a chance and the worth of a time may be as they are told."""
+ROUNDED, ROUNDED_MS = 0.001, 0.0005
+"""How far off a chance, and milliseconds, may be as they are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class Inspection:
             return f"checked {which}, to see whether guesses are worth their time again", f"checked {which}, as a try"
         further = min(verified + 1, drafted)
         # A pass may be no slower for one row more: then even a hopeless guess is worth a look.
-        cost = f"costs {choice.cost_ms:.2f} ms" if choice.cost_ms >= 0.005 else "costs no time"
+        cost = f"costs {choice.cost_ms:.2f} ms" if choice.cost_ms >= 0.005 else "costs under 0.01 ms"
         if verified == drafted and not step.tree:  # a chance of nearly 1 beside a guess that fell would read as wrong
             return f"checked {which}: the {ordinal(drafted)} {cost}", f"checked {which}"
         said = f"checked {f'the {verified} likeliest' if step.tree else which}: "
@@ -151,7 +151,9 @@ class Inspection:
         few are, whatever their chances."""
         choice = self.step.choice
         left = self.step.num_verified < (MAX_DRAFT if self.step.tree else len(self.step.draft))
-        return choice is not None and left and choice.chance - choice.cost_ms * choice.tok_s / 1e3 > ROUNDED
+        if choice is None or not left:
+            return False
+        return choice.chance - ROUNDED > (choice.cost_ms + ROUNDED_MS) * choice.tok_s / 1e3
 
     @property
     def _choice(self) -> str:

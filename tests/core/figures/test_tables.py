@@ -11,7 +11,7 @@ from dflash_tui.core.figures.gpu import GpuReading
 from dflash_tui.core.figures.pass_costs import pass_costs
 from dflash_tui.core.figures.statistics import RoundCost, TurnSnapshot
 from dflash_tui.core.figures.table import Table
-from dflash_tui.core.figures.tables import GaugeFacts, tables
+from dflash_tui.core.figures.tables import BEYOND_MEMORY, GaugeFacts, tables
 from dflash_tui.core.rounds.history import StepHistory, history_of
 from engine.events import Step, TurnStarted
 from support.events_for_tests import make_step
@@ -84,3 +84,10 @@ def test_costs_leave_the_first_round_out() -> None:
     cost = history.cost(-1)
     assert cost.rounds == 3 and cost.parts == (1.0, 2.0, 0.0)
     assert RoundCost().parts == (0.0, 0.0, 0.0)
+
+
+def test_what_memory_allows_is_said_where_its_pace_is_known() -> None:
+    turn = played([replace(make_step(0, 0, index=0), time=0.0), make_step(3, 4, time=0.1)])
+    rows = dict(by_id(GaugeFacts(turn, floor_ms=50.0))["speed"].rows)
+    assert rows[BEYOND_MEMORY] == "2.00×", "forty tokens a second, where twenty can be read"
+    assert BEYOND_MEMORY not in dict(by_id(GaugeFacts(turn))["speed"].rows)
