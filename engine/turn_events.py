@@ -43,7 +43,8 @@ class TurnEvents:
         self.text = self.thought = ""
         """The answer so far, and what was thought."""
         self.max_block_size = 1 if drafter is None else drafter.config.block_size
-        self.by_drafter: Source | None = "mtp" if drafter is not None and drafter.config.kind == "mtp" else None
+        kind = None if drafter is None else drafter.config.kind
+        self.by_drafter: Source | None = None if kind == "dflash" else kind
         """The source named for tokens that the drafter guessed; None for a DFlash drafter, which is the default."""
         self.reason: FinishReason = "stopped"
 

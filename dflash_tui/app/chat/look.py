@@ -84,8 +84,9 @@ class Look:
         if position is None or turn is None:
             return None
         plain_ms, ready = turn.snapshot.alone_ms, self._desk.ready
-        recurs = ready is not None and ready.recurs
-        return inspect(turn.history, position.step, turn.num_prompt_tokens, turn.seed, plain_ms, self.times, recurs)
+        recurs, method = (False, None) if ready is None else (ready.recurs, ready.method)
+        where = turn.history, position.step, turn.num_prompt_tokens, turn.seed
+        return inspect(*where, plain_ms, self.times, recurs, method)
 
     @property
     def round_place(self) -> Place | None:
