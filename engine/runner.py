@@ -139,7 +139,7 @@ class Runner:
         fresh, rate = len(prompt.ids), 0.0  # tokens of the prompt that had to run, and how many a millisecond
         token_ids: list[int] = []
         end = 0  # tokens, of an answer that goes round in circles
-        turn = TurnEvents(self, ask, prompt, started)
+        turn = TurnEvents(ask, prompt, started, self.tokenizer, self.decoder.drafter)
         self._take_threads()
         for progress in self.decoder.decode(prompt, poll, ask.compares, ask.turn):
             if isinstance(progress, Round):

@@ -83,9 +83,9 @@ class AnswerProgress:
         self._num_thought += sum(token.channel == "thought" for token in piece.tokens)
         self._last_ms = 1000 * step.time
         self._first_ms = self._last_ms if self._first_ms is None else self._first_ms
-        if step.verify_width > 1 and step.num_drafted:
+        if step.num_verified:
             self._accepted.append(step.num_accepted)
-            self._drafted.append(step.verify_width - 1)
+            self._drafted.append(step.num_verified)
         return piece
 
     def _ends_with(self, token: EmittedToken, piece: Piece) -> bool:
