@@ -43,9 +43,13 @@ class ServerSource:
         """Runs on the source's thread, and takes commands from any."""
         self._asks: asyncio.Queue[Ask | None] = asyncio.Queue()
         """Questions that wait; None ends it."""
+        self._waiting: set[int] = set()
+        """The turns of those among them that were not stopped."""
         self._reaching: asyncio.Task[ReachedServer] | None = None
         self._answering: asyncio.Task[None] | None = None
         """The running answer, which a stop cancels."""
+        self._answered: int | None = None
+        """The number of its turn."""
         self._ready = self._closing = False
         self._thread = Thread(target=self._main, name="server", daemon=True)
 
@@ -84,27 +88,33 @@ class ServerSource:
             except asyncio.CancelledError:
                 return
             while (ask := await self._asks.get()) is not None and not self._closing:
-                await self._answer(connection, server, ask)
+                if ask.turn in self._waiting:
+                    self._waiting.remove(ask.turn)
+                    await self._answer(connection, server, ask)
 
     def _obey(self, command: Command) -> None:
         match command:
             case Ask():
+                self._waiting.add(command.turn)
                 self._asks.put_nowait(command)
             case Stop():
-                self._stop()
+                self._stop(command.turn)
             case Close():
                 self._closing = True
-                self._stop()
+                self._stop(None)
                 self._asks.put_nowait(None)
                 if self._reaching is not None:
                     self._reaching.cancel()
 
-    def _stop(self) -> None:
-        if self._answering is not None:
+    def _stop(self, turn: int | None) -> None:
+        """End a turn, or withdraw the question of one that waits. None: the one that runs, and before there is a server
+        all that wait."""
+        if self._answering is not None and turn in (None, self._answered):
             self._answering.cancel()
-        while not self._ready and not self._asks.empty():
-            if (ask := self._asks.get_nowait()) is not None:
-                self._emit(TurnFinished(ask.turn, "stopped", ""))
+        for each in sorted(self._waiting):
+            if each == turn or (turn is None and not self._ready):
+                self._waiting.remove(each)
+                self._emit(TurnFinished(each, "stopped", ""))
 
     async def _reach(self, connection: Connection) -> ReachedServer:
         until = perf_counter() + self._patience.loading
@@ -129,7 +139,7 @@ class ServerSource:
 
     async def _answer(self, connection: Connection, server: ReachedServer, ask: Ask) -> None:
         turn = ServerTurn(connection, server, ask, self._emit)
-        self._answering = asyncio.create_task(turn.run())
+        self._answering, self._answered = asyncio.create_task(turn.run()), ask.turn
         try:
             await self._answering
         except asyncio.CancelledError:  # before it began
