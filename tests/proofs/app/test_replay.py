@@ -41,6 +41,15 @@ async def test_a_replay_says_what_it_is_and_shows_what_was_recorded(size: tuple[
         assert ("A tiny demo model on cpu" in replay.bar) == (size[0] == 120)
 
 
+async def test_ctrl_c_leaves_while_it_plays() -> None:
+    async with replaying(find_recording("maths"), pace=0.1) as replay:
+        await replay.until(lambda: replay.screen.chat.busy)
+        await replay.pilot.press("ctrl+c")
+        assert "Ctrl+C again" in " ".join(notice.message for notice in replay.app._notifications)
+        await replay.pilot.press("ctrl+c")
+        assert replay.app._exit
+
+
 async def test_nothing_can_be_asked_and_the_screen_says_why() -> None:
     async with replaying(find_recording("maths")) as replay:
         await replay.ended()
