@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
-from .commands import CallSyntax
+from .commands import CallSyntax, Method
 from .rounds.step import (
     MICROSECONDS,
     PROBABILITY_STEPS,
@@ -97,6 +97,8 @@ class EngineReady:
     sampling: dict[str, float] | None = None
     """How the target's makers sample: fields of :class:`engine.commands.GenerationSettings`, and a repetition penalty,
     which isn't computed here (``generation_config.json``); None where they don't say."""
+    method: Method | None = None
+    """How the drafter guesses; None without one, and where that isn't known."""
     floor_ms: float | None = None
     """Milliseconds in which the memory reads the target's weights for one token; None where its pace isn't known."""
 

@@ -92,6 +92,7 @@ class LoadedPair:
             recurs=len(target.config.attention) < len(target.config.layers),
             calls=self.tokenizer.calls,
             sampling=published_sampling(self.folders.target),
+            method=None if drafter is None else drafter.config.method,
             floor_ms=one_row_floor_ms(target, device),
         )
 
@@ -156,6 +157,8 @@ class PairLoader:
         if chosen.products is not None:
             held_in = hold_in_fewer_bits(target, chosen.products)
         drafter = self._read_drafter(folders, target, plan, chosen.in_fewer_bits)
+        if drafter is not None and self.options.drafter is not None:
+            self._say(f"{folders.drafter_name}: {drafter.config.describe()}", remark=True)
         if self.device.type == "cpu":
             lay_together(target, *([] if drafter is None else [drafter]))
         self._say("loading the tokenizer")

@@ -17,10 +17,10 @@ first draft that differed (``corrected``), it came free where nothing more had b
 Channel = Literal["answer", "thought", "control"]
 """Where a token belongs: the answer, the model's thinking, or markup nobody reads (stop and channel tokens)."""
 
-Source = Literal["dflash", "lookup", "mtp"]
-"""Who guessed a token: the DFlash drafter, the text itself (what followed where the newest tokens stood before), or a
-target's own assistant that drafts one token at a time. Without a name it was the run's DFlash drafter; at a server,
-whatever that drafts with."""
+Source = Literal["dflash", "lookup", "mtp", "eagle3"]
+"""Who guessed a token: the DFlash drafter, the text itself (what followed where the newest tokens stood before), or one
+that drafts a token at a time: a target's own assistant, an EAGLE-3. Without a name it was the run's DFlash drafter; at
+a server, whatever that drafts with."""
 
 PROBABILITY_STEPS, MICROSECONDS = 1000, 1000
 """How many steps a probability and a millisecond have where events round them."""

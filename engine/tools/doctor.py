@@ -17,6 +17,7 @@ from ..files.shards import missing_weights
 from ..hub import environment
 from ..hub.pairs import BUNDLED_PAIR, kind_of
 from ..machine import cores, memory_bytes
+from ..models.drafter_formats import drafter_reader
 from .gpus import driver_says
 
 Standing = Literal["ok", "note", "broken"]
@@ -160,10 +161,24 @@ def models() -> Iterator[Finding]:
     yield Finding("models", "cache_free_bytes", free_bytes())
     for model in cached_models():
         facts: dict[str, object] = {"size_bytes": model.num_bytes, "whole": model.whole}
-        if (kind := kind_of(model.name)) is not None:
-            facts["drafts"] = kind
+        if (method := _method_of(model.name)) is not None:
+            facts["drafts"] = method
         hint = "" if model.whole else ("Unfinished: ", Fetch(model.name))
         yield Finding("models", model.name, facts, "ok" if model.whole else "note", hint)
+
+
+def _method_of(name: str) -> str | None:
+    """How a drafter in the cache guesses, or why it isn't read; None for what is no drafter."""
+    from ..hub.download import cached_folder
+
+    folder = cached_folder(name)
+    if folder is None or not (folder / "config.json").is_file():
+        return kind_of(name)
+    try:
+        reader = drafter_reader(config := read_json(folder / "config.json"))
+        return kind_of(name) if reader is None else reader(config).method
+    except WeightsFailure as failure:
+        return str(failure)
 
 
 def _bundled_pair() -> Finding:

@@ -161,9 +161,7 @@ class Interrupted:
     [(False, ExitCode.TIMEOUT, [Close]), (True, ExitCode.INTERRUPTED, [Ask, Stop, Close])],
     ids=["a time limit while it loads", "Ctrl+C twice"],
 )
-def test_who_wants_an_end_waits_for_no_answer(
-    program: Program, loads: bool, code: ExitCode, sent: list[type]
-) -> None:
+def test_who_wants_an_end_waits_for_no_answer(program: Program, loads: bool, code: ExitCode, sent: list[type]) -> None:
     made: list[Interrupted] = []
 
     def engine_of(_options: EngineOptions) -> SourceFactory:

@@ -110,7 +110,7 @@ class FilesView:
     """What the model reads beside the questions of a conversation, and what is folded in its transcript."""
 
     chat: Chat
-    place: int | None = None
+    index: int | None = None
     """The number of the fold to begin with, counted from 0; None for the last one."""
 
     def lines(self) -> Iterator[str]:
@@ -182,8 +182,9 @@ class RoundView:
         settings = turn.started.settings if turn.started is not None else {}
         seed = settings.get("seed") if self.local else None
         ready, plain_ms = self.chat.reducer.ready, turn.snapshot.alone_ms
-        recurs = ready is not None and ready.recurs
-        inspection = inspect(turn.history, number, turn.num_prompt_tokens, seed, plain_ms, recurs=recurs)
+        recurs, method = (False, None) if ready is None else (ready.recurs, ready.method)
+        where = turn.history, number, turn.num_prompt_tokens, seed
+        inspection = inspect(*where, plain_ms, recurs=recurs, method=method)
         wrote = "".join(token.text for token in inspection.step.emitted if token.channel != "control")
         text = quoted(wrote, control=not wrote)
         facts = "; ".join(filter(None, (inspection.summary, inspection.memory)))
