@@ -79,14 +79,14 @@ async def test_keys_pause_step_and_change_the_pace() -> None:
         await replay.until(lambda: replay.source.played > played and not replay.waiting)
         latest = replay.source.played - 1
         await replay.pilot.press("comma")
-        await replay.until(lambda: replay.screen.viewer.place is not None)
-        assert replay.screen.viewer.place is not None and replay.screen.viewer.place.step == latest - 1
+        await replay.until(lambda: replay.screen.viewer.position is not None)
+        assert replay.screen.viewer.position is not None and replay.screen.viewer.position.step == latest - 1
         replay.screen.query_one(ReplayBar).focus()
         await replay.pilot.press("plus")
         assert replay.source.pace == 0.1
         await replay.pilot.press("end")
         await replay.ended()
-        assert replay.screen.viewer.place is None and replay.source.played == 110
+        assert replay.screen.viewer.position is None and replay.source.played == 110
 
 
 async def test_frames_of_a_screen_that_goes_draw_nothing(launch: Launch) -> None:
