@@ -43,6 +43,11 @@ DFLASH: Final = "dflash"
 MTP: Final = "mtp"
 """Kinds of drafters. As a drafter's name each asks for the one of this kind that belongs to the target; a drafter that
 lies among the target's own tensors has no other name than ``MTP``."""
+Method = Literal["dflash", "dflash2", "dspark", "eagle3", "mtp"]
+METHODS: dict[Method, str] = {
+    "dflash": "DFlash", "dflash2": "DFlash 2", "dspark": "DSpark", "eagle3": "EAGLE-3", "mtp": "MTP",
+}  # fmt: skip
+"""Ways in which drafters guess, with their names for people."""
 MIN_BLOCK_SIZE, MAX_BLOCK_SIZE = 2, 16
 MAX_TEMPERATURE = 2.0
 
@@ -134,7 +139,7 @@ class GenerationSettings:
         return {name: value for name, value in asdict(self).items() if (name, value) not in ADDED_LATER.items()}
 
     def with_changes(self, change: Adjust) -> GenerationSettings:
-        changes = {key: value for key, value in asdict(change).items() if value is not None}
+        changes = {key: value for key, value in asdict(change).items() if value is not None and key != "turn"}
         return replace(self, **changes)
 
 
@@ -202,15 +207,21 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """End the running turn after the round in flight, keeping what it wrote. Nothing happens when none runs."""
+    """End a turn after the round in flight, keeping what it wrote; one that waits is never begun. Nothing happens to a
+    turn that has ended."""
+
+    turn: int | None = None
+    """Which one; None for whichever runs, as for whoever leaves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adjust:
-    """Change the running turn's settings from the next round on."""
+    """Change a running turn's settings from the next round on."""
 
     block_size: BlockSize | None = None
     temperature: float | None = None
+    turn: int | None = None
+    """Which one; None for whichever runs."""
 
 
 @dataclass(frozen=True, slots=True)

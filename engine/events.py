@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
-from .commands import CallSyntax
+from .commands import CallSyntax, Method
 from .rounds.step import (
     MICROSECONDS,
     PROBABILITY_STEPS,
@@ -24,43 +24,15 @@ from .rounds.step import (
     accepted_in,
     rounded,
     sources_in,
-    verified_in,
 )
 
 __all__ = [
-    "MICROSECONDS",
-    "PROBABILITY_STEPS",
-    "Channel",
-    "Clock",
-    "DraftToken",
-    "EmittedToken",
-    "EngineError",
-    "EngineReady",
-    "ErrorKind",
-    "Event",
-    "FinishReason",
-    "LoadProgress",
-    "Match",
-    "Notice",
-    "PrefillDone",
-    "Source",
-    "SourceStatistics",
-    "Step",
-    "TreeToken",
-    "TurnFinished",
-    "TurnStarted",
-    "TurnStatistics",
-    "Verdict",
-    "WidthChoice",
-    "accepted_in",
-    "event_from_dict",
-    "event_to_dict",
-    "rounded",
-    "shortened",
-    "sources_in",
+    "MICROSECONDS", "PROBABILITY_STEPS", "Channel", "Clock", "DraftToken", "EmittedToken", "EngineError",
+    "EngineReady", "ErrorKind", "Event", "FinishReason", "LoadProgress", "Match", "Notice", "PrefillDone", "Source",
+    "SourceStatistics", "Step", "TreeToken", "TurnFinished", "TurnStarted", "TurnStatistics", "Verdict",
+    "WidthChoice", "accepted_in", "event_from_dict", "event_to_dict", "rounded", "shortened", "sources_in",
     "statistics_from_dict",
-    "verified_in",
-]
+]  # fmt: skip
 
 FinishReason = Literal["stop", "length", "context", "stopped", "error"]
 """Why a turn ended: the model said so, ``max_new_tokens``, the context is full, the user stopped it, or an error."""
@@ -125,6 +97,10 @@ class EngineReady:
     sampling: dict[str, float] | None = None
     """How the target's makers sample: fields of :class:`engine.commands.GenerationSettings`, and a repetition penalty,
     which isn't computed here (``generation_config.json``); None where they don't say."""
+    method: Method | None = None
+    """How the drafter guesses; None without one, and where that isn't known."""
+    floor_ms: float | None = None
+    """Milliseconds in which the memory reads the target's weights for one token; None where its pace isn't known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +202,7 @@ _EVENT_TYPES: dict[str, type] = {cls.__name__: cls for cls in get_args(Event)}
 _LEFT_OUT: dict[str, Any] = {
     "server": "", "dialect": "", "times": "engine", "recurs": False, "calls": None, "sampling": None,
     "source": None, "match": None, "by_source": (), "ahead": False, "alone_ms": None,
+    "floor_ms": None,
 }  # fmt: skip
 """Fields that came after events were first written as JSON, with the values at which they are left out."""
 

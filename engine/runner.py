@@ -66,8 +66,6 @@ class Runner:
         disk."""
         self.decoder = decoder
         self.tokenizer = tokenizer
-        self.text_so_far = ""
-        """The answer so far of the running or last turn."""
         self._fingerprints, self._packed, self._limits = fingerprints, packed, limits
         self._limits_told: set[Limit] = set()
         """Limits that have been told already."""
@@ -119,7 +117,6 @@ class Runner:
         ``Notice`` of what the model says it does badly comes before all of it, once of each kind. Raises
         ``UsageFailure`` before any event."""
         started = perf_counter()
-        self.text_so_far = ""
         prompt = self._prompt(ask)
         settings: GenerationSettings = ask.settings
         if settings.block_size == AUTO and settings.speculation:

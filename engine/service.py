@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from .commands import Adjust, Ask, Close, Command, EngineOptions, Stop
 from .errors import Option, UsageFailure, Words, failure_of, worded
-from .events import EngineError, EngineReady, Event, Notice, TurnFinished
+from .events import EngineError, EngineReady, Event, Notice, Step, TurnFinished
 from .gc_pause import gc_paused
 from .threads import NativeThread
 
@@ -121,41 +121,54 @@ class EngineService:
             self._closing = True
         elif isinstance(command, Ask):
             self._answer(runner, command)
-        # Stop and Adjust concern a running turn; none runs here.
+        # Stop and Adjust concern a turn that runs or waits; none does here.
 
     def _answer(self, runner: Runner, ask: Ask) -> None:
+        texts: list[str] = []
         try:
-            for event in runner.answer(ask, self._drain):
+            for event in runner.answer(ask, lambda: self._drain(ask.turn)):
+                if isinstance(event, Step):
+                    texts.append(event.text())
                 self._emit(event)
         except Exception as error:
             if not isinstance(error, UsageFailure):  # a question that couldn't be asked has touched nothing
                 runner.forget()
             self._emit(self._as_event(error, turn=ask.turn))
-            self._emit(TurnFinished(ask.turn, "error", runner.text_so_far))
+            self._emit(TurnFinished(ask.turn, "error", "".join(texts)))
 
-    def _drain(self) -> list[Adjust] | None:
-        """The commands that arrived for the running turn since the last round: adjustments, or None to stop it."""
+    def _drain(self, turn: int | None = None) -> list[Adjust] | None:
+        """The commands that arrived for the running ``turn`` since the last round: adjustments, or None to stop it.
+        None runs while models load: then a stop that names no turn withdraws all that wait."""
         changes: list[Adjust] = []
         while True:
             try:
                 command = self._commands.get_nowait()
             except Empty:
                 return changes
-            if isinstance(command, Stop | Close):
-                self._closing = isinstance(command, Close)
-                return None
-            if isinstance(command, Adjust):
-                changes.append(command)
-            else:
-                self._waiting.append(command)
+            match command:
+                case Close():
+                    self._closing = True
+                    return None
+                case Stop() if command.turn in (None, turn):
+                    return None
+                case Stop():
+                    self._withdraw(ask for ask in self._waiting if ask.turn == command.turn)
+                case Adjust():
+                    changes += [command] if command.turn in (None, turn) else []
+                case Ask():
+                    self._waiting.append(command)
+
+    def _withdraw(self, asked: Iterable[Ask]) -> None:
+        """Ends questions whose turns have not begun."""
+        for ask in tuple(asked):
+            self._waiting.remove(ask)
+            self._emit(TurnFinished(ask.turn, "stopped", ""))
 
     def _closed_while_loading(self) -> bool:
         """Looks at the commands between two phases of loading: questions wait, and a stop withdraws them. True once it
         is closed."""
         if self._drain() is None and not self._closing:
-            for ask in self._waiting:
-                self._emit(TurnFinished(ask.turn, "stopped", ""))
-            self._waiting.clear()
+            self._withdraw(self._waiting)
         return self._closing
 
     def _as_event(self, error: Exception, *, fatal: bool = False, turn: int | None = None) -> EngineError:

@@ -44,9 +44,11 @@ class TurnEvents:
         self.stream = stream_of(runner.tokenizer, prompt.ids)
         self.meter = TurnMeter(len(prompt.ids))
         self.index = 0
-        self.thought = ""
+        self.text = self.thought = ""
+        """The answer so far, and what was thought."""
         drafter = runner.decoder.drafter
-        self.by_drafter: Source | None = "mtp" if drafter is not None and drafter.config.kind == "mtp" else None
+        kind = None if drafter is None else drafter.config.kind
+        self.by_drafter: Source | None = None if kind == "dflash" else kind
         """The source named for tokens that the drafter guessed; None for a DFlash drafter, which is the default."""
         self.reason: FinishReason = "stopped"
 
@@ -103,14 +105,14 @@ class TurnEvents:
         said = [push(token, place == last) for place, token in enumerate(ids, start=1)]
         for text, channel in said:
             if channel == "answer":
-                self.runner.text_so_far += text
+                self.text += text
             elif channel == "thought":
                 self.thought += text
         texts, channels = zip(*said, strict=True)
         return EmittedColumns(ids, texts, done.verdicts, channels, _probabilities(done.probabilities))
 
     def finished(self) -> TurnFinished:
-        return TurnFinished(self.turn, self.reason, self.runner.text_so_far, self.thought, self.meter.statistics())
+        return TurnFinished(self.turn, self.reason, self.text, self.thought, self.meter.statistics())
 
 
 def _width_choice(done: Round) -> WidthChoice | None:

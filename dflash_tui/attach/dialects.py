@@ -17,7 +17,6 @@ from engine.events import Clock, EngineReady, Notice
 from .rounds.event_rounds import EventKind, EventRounds
 from .rounds.llamacpp_rounds import LlamaCppRounds
 from .rounds.relayed import relayed
-from .rounds.server_counts import server_count
 from .rounds.steps import StepMaker, StreamRounds, TurnReport
 from .untrusted import count, mapping, sequence, words
 
@@ -50,19 +49,34 @@ class Facts:
     """What our own server says of its engine."""
 
 
+CHOSEN_AT_START = "{} drafts as it was told when it was started: a question can't change that."
+NO_THINKING = "This model's chat template knows of no thinking."
+UNTOLD = "This server doesn't tell its rounds."
+NO_ODDS = "{} doesn't tell how sure its drafter was."
+DRAFTING = tuple(setting.name for setting in SETTINGS if setting.drafting)
+"""What servers are told when they are started."""
+
+
 class Dialect(ABC):
     """One kind of server. What isn't said here is as any server with this interface has it."""
 
     owner = ""
     """The ``owned_by`` in its list of models by which the dialect is known; empty where that doesn't tell."""
+    name = "This server"
     times: Clock = "arrival"
     tells_rounds = False
     """Whether its stream tells of rounds as they come."""
-    refused: Mapping[Feature, str]
-    """The features that it lacks, and why in words."""
+    advice = ""
+    """How its speculation is switched on."""
 
-    @abstractmethod
-    def __init__(self, facts: Facts) -> None: ...
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.refused: dict[Feature, str] = dict.fromkeys(DRAFTING, CHOSEN_AT_START.format(self.name))
+        """The features that it lacks, and why in words."""
+        self.refused["draft_probabilities"] = NO_ODDS.format(self.name)
+        if not self.tells_rounds:
+            self.refused |= {"drafts": UNTOLD, "verdicts": UNTOLD}
+        self._kind = EventKind(speculates=facts.speculates)
 
     @staticmethod
     @abstractmethod
@@ -76,17 +90,28 @@ class Dialect(ABC):
 
     def rounds(self, steps: StepMaker) -> StreamRounds:
         """Make what turns the stream of one answer into rounds."""
-        return EventRounds(steps, EventKind(), server_count)
+        return EventRounds(steps, self._kind)
+
+    def uncounted(self) -> Notice | None:
+        """What to tell the user where an answer came without any count of drafts; None where nothing was drafted."""
+        return Notice("This server doesn't say whether it speculates: tokens have no verdicts here.")
 
     def notice(self, report: TurnReport) -> Notice | None:
-        """What to tell the user after the first whole answer."""
+        """What to tell the user after the first whole answer: that speculation is off, or accepts nothing; None where
+        it works."""
+        if not report.counted and (told := self.uncounted()):
+            return told
+        drafted, accepted = report.statistics.num_draft_tokens, report.statistics.num_accepted_draft_tokens
+        if not drafted and self.facts.speculates:
+            return Notice("This server speculates, but drafted nothing for this answer.")
+        if not drafted:
+            return Notice("Speculation is off on this server: it drafted nothing.", self.advice)
+        if not accepted and drafted > 8:
+            return Notice(
+                f"This server drafted {drafted} tokens and accepted none: speculation only costs here.",
+                "Look whether the drafter was made for this target, and whether both have the same vocabulary.",
+            )
         return None
-
-
-CHOSEN_AT_START = "{} drafts as it was told when it was started: a question can't change that."
-NO_THINKING = "This model's chat template knows of no thinking."
-UNTOLD = "This server doesn't tell its rounds."
-NO_ODDS = "{} doesn't tell how sure its drafter was."
 
 
 def names_of(listed: Sequence[Any]) -> tuple[str, ...]:
@@ -96,13 +121,6 @@ def names_of(listed: Sequence[Any]) -> tuple[str, ...]:
 def context_of(listed: Sequence[Any]) -> int:
     first = mapping(next(iter(listed), None))
     return count(first.get("max_model_len")) or count(mapping(first.get("meta")).get("n_ctx")) or 0
-
-
-def _never(name: str) -> dict[Feature, str]:
-    """What no server lets a client do."""
-    chosen = CHOSEN_AT_START.format(name)
-    drafting: dict[Feature, str] = {setting.name: chosen for setting in SETTINGS if setting.drafting}
-    return {**drafting, "draft_probabilities": NO_ODDS.format(name)}
 
 
 def common_body(ask: Ask, model: str) -> dict[str, Any]:
@@ -136,9 +154,9 @@ def _thinking(settings: GenerationSettings) -> dict[str, Any]:
 class LlamaCpp(Dialect):
     """llama.cpp's ``llama-server``: its counters ride on every event."""
 
+    owner, name, tells_rounds = "llamacpp", "llama.cpp", True
     times: Clock = "server"
-    tells_rounds = True
-    owner = "llamacpp"
+    advice = "llama-server --spec-type ngram-simple, or --spec-type draft-dflash --model-draft DRAFTER.gguf"
 
     @staticmethod
     def found(answers: Answers, listed: Sequence[Any], sure: bool) -> Facts | None:
@@ -160,11 +178,9 @@ class LlamaCpp(Dialect):
         )
 
     def __init__(self, facts: Facts) -> None:
-        self._facts = facts
-        template = facts.template
-        self._thinks = not template or "think" in template or "reasoning" in template
-        thinking: dict[Feature, str] = {} if self._thinks else {"thinking": NO_THINKING}
-        self.refused = {**_never("llama.cpp"), **thinking}
+        super().__init__(facts)
+        if facts.template and not ("think" in facts.template or "reasoning" in facts.template):
+            self.refused["thinking"] = NO_THINKING
 
     def body(self, ask: Ask) -> dict[str, Any]:
         return {
@@ -173,27 +189,21 @@ class LlamaCpp(Dialect):
             "top_k": ask.settings.top_k,
             "min_p": 0.0,
             "cache_prompt": True,
-            **(_thinking(ask.settings) if self._thinks else {}),
+            **({} if "thinking" in self.refused else _thinking(ask.settings)),
         }
 
     def rounds(self, steps: StepMaker) -> StreamRounds:
         return LlamaCppRounds(steps)
 
-    def notice(self, report: TurnReport) -> Notice | None:
-        if not report.counted:
-            return Notice("This server counts no drafts. llama.cpp does since 2025.", "Update llama.cpp.")
-        return speculation_notice(
-            report,
-            self._facts.speculates,
-            "llama-server --spec-type ngram-simple, or --spec-type draft-dflash --model-draft DRAFTER.gguf",
-        )
+    def uncounted(self) -> Notice | None:
+        return Notice("This server counts no drafts. llama.cpp does since 2025.", "Update llama.cpp.")
 
 
 class Vllm(Dialect):
     """vLLM: an event per step, and its own count of every round at the end where a flag asks for it."""
 
-    owner = "vllm"
-    tells_rounds = True
+    owner, name, tells_rounds = "vllm", "vLLM", True
+    advice = 'vllm serve --speculative-config \'{"method": "dflash", "model": DRAFTER, "num_speculative_tokens": 15}\''
     FLAG = "--per-request-spec-decode-metrics detailed"
     COUNTS_SINCE = (0, 29)
     """The version from which on it counts rounds, and speculates even where it is asked for probabilities."""
@@ -219,8 +229,7 @@ class Vllm(Dialect):
         )
 
     def __init__(self, facts: Facts) -> None:
-        self.facts = facts
-        self.refused = _never("vLLM")
+        super().__init__(facts)
         self._kind = EventKind(True, facts.speculates, max(facts.block_size - 1, 0))
 
     def body(self, ask: Ask) -> dict[str, Any]:
@@ -231,24 +240,21 @@ class Vllm(Dialect):
         }
 
     def rounds(self, steps: StepMaker) -> StreamRounds:
-        return EventRounds(steps, self._kind, server_count, odds=steps.temperature == 0)
+        return EventRounds(steps, self._kind, odds=steps.temperature == 0)
 
-    def notice(self, report: TurnReport) -> Notice | None:
-        if not report.counted and self.facts.speculates is not False:
-            doubt = "speculates" if self.facts.speculates else "may speculate"
-            words = f"This vLLM {doubt}; with a flag it counts its rounds."
-            return Notice(words, f"vllm serve {self.FLAG}, from 0.29 on")
-        return speculation_notice(
-            report,
-            self.facts.speculates,
-            'vllm serve --speculative-config \'{"method": "dflash", "model": DRAFTER, "num_speculative_tokens": 15}\'',
-        )
+    def uncounted(self) -> Notice | None:
+        if self.facts.speculates is False:
+            return None
+        doubt = "speculates" if self.facts.speculates else "may speculate"
+        words = f"This vLLM {doubt}; with a flag it counts its rounds."
+        return Notice(words, f"vllm serve {self.FLAG}, from 0.29 on")
 
 
 class Sglang(Dialect):
     """SGLang: texts, and totals of its rounds at the end."""
 
-    owner = "sglang"
+    owner, name = "sglang", "SGLang"
+    advice = "--speculative-algorithm DFLASH --speculative-draft-model-path DRAFTER"
 
     @staticmethod
     def found(answers: Answers, listed: Sequence[Any], sure: bool) -> Facts | None:
@@ -269,10 +275,6 @@ class Sglang(Dialect):
             bool(algorithm) if info else None,
         )
 
-    def __init__(self, facts: Facts) -> None:
-        self._facts = facts
-        self.refused = {**_never("SGLang"), "drafts": UNTOLD, "verdicts": UNTOLD}
-
     def body(self, ask: Ask) -> dict[str, Any]:
         """Asks for no probabilities: some of SGLang's speculative workers fail when they are asked for them."""
         return {
@@ -281,25 +283,15 @@ class Sglang(Dialect):
             **_sampling(ask.settings),
         }
 
-    def rounds(self, steps: StepMaker) -> StreamRounds:
-        return EventRounds(steps, EventKind(speculates=self._facts.speculates), server_count)
-
-    def notice(self, report: TurnReport) -> Notice | None:
-        if not report.counted and self._facts.speculates:
-            return Notice("This SGLang counts no drafts.", "Update SGLang.")
-        return speculation_notice(
-            report,
-            self._facts.speculates,
-            "--speculative-algorithm DFLASH --speculative-draft-model-path DRAFTER",
-        )
+    def uncounted(self) -> Notice | None:
+        return Notice("This SGLang counts no drafts.", "Update SGLang.") if self.facts.speculates else None
 
 
 class Dflash(Dialect):
     """Our own server, which passes the engine's events on."""
 
+    owner, tells_rounds = "dflash-chat", True
     times: Clock = "engine"
-    owner = "dflash-chat"
-    tells_rounds = True
 
     @staticmethod
     def found(answers: Answers, listed: Sequence[Any], sure: bool) -> Facts | None:
@@ -311,7 +303,11 @@ class Dflash(Dialect):
         return Facts("dflash", shown, names_of(listed), ready.max_context, block_size=ready.max_block_size, ready=ready)
 
     def __init__(self, facts: Facts) -> None:
+        super().__init__(facts)
         self.refused = {}
+
+    def notice(self, report: TurnReport) -> Notice | None:
+        return None
 
     def body(self, ask: Ask) -> dict[str, Any]:
         settings = ask.settings.to_dict()
@@ -330,33 +326,9 @@ class OpenAi(Dialect):
         return Facts("openai", family, names_of(listed), context_of(listed))
 
     def __init__(self, facts: Facts) -> None:
-        self.refused = {
-            **_never("This server"),
-            "top_k": "The interface of this server has no top-k.",
-            "thinking": "The interface of this server has no switch for thinking.",
-            "drafts": UNTOLD,
-            "verdicts": UNTOLD,
-        }
-
-    def notice(self, report: TurnReport) -> Notice | None:
-        if not report.counted:
-            return Notice("This server doesn't say whether it speculates: tokens have no verdicts here.")
-        return speculation_notice(report, None, "")
-
-
-def speculation_notice(report: TurnReport, speculates: bool | None, advice: str) -> Notice | None:
-    """The notice for a server whose speculation is off, or accepts nothing; None where it works."""
-    facts = report.statistics
-    if facts.num_draft_tokens == 0:
-        if speculates:
-            return Notice("This server speculates, but drafted nothing for this answer.")
-        return Notice("Speculation is off on this server: it drafted nothing.", advice)
-    if facts.num_accepted_draft_tokens == 0 and facts.num_draft_tokens > 8:
-        return Notice(
-            f"This server drafted {facts.num_draft_tokens} tokens and accepted none: speculation only costs here.",
-            "Look whether the drafter was made for this target, and whether both have the same vocabulary.",
-        )
-    return None
+        super().__init__(facts)
+        self.refused["top_k"] = "The interface of this server has no top-k."
+        self.refused["thinking"] = "The interface of this server has no switch for thinking."
 
 
 KINDS: Mapping[DialectName, type[Dialect]] = {

@@ -65,17 +65,9 @@ class Chunk:
     error: Any = None
     """The part of it that is an error; None where there is none."""
 
-    @property
-    def usage(self) -> Mapping[str, Any]:
-        return mapping(self.data.get("usage"))
-
-    @property
-    def timings(self) -> Mapping[str, Any]:
-        return mapping(self.data.get("timings"))
-
-    @property
-    def metrics(self) -> Mapping[str, Any]:
-        return mapping(self.data.get("metrics"))
+    def figures(self, name: str) -> Mapping[str, Any]:
+        """The object of this name that comes with the event, such as ``usage`` or ``timings``."""
+        return mapping(self.data.get(name))
 
 
 _PLAIN = frozenset({"role", "content"})
@@ -403,8 +395,8 @@ class PromptUsage:
 
 def usage_prompt(chunk: Chunk) -> PromptUsage | None:
     """The prompt's length as ``usage`` gives it; None where it doesn't."""
-    tokens = count(chunk.usage.get("prompt_tokens"))
+    tokens = count(chunk.figures("usage").get("prompt_tokens"))
     if tokens is None:
         return None
-    details = mapping(chunk.usage.get("prompt_tokens_details"))
+    details = mapping(chunk.figures("usage").get("prompt_tokens_details"))
     return PromptUsage(tokens, min(count(details.get("cached_tokens")) or 0, tokens))

@@ -318,7 +318,7 @@ class ServerTurn:
         rest = self._reader.rest(perf_counter() - self._started, whole and self._finish not in CUT)
         with suppress(_EnoughSaid):
             self._tell(self._rounds.take(rest))
-            self._tell(self._rounds.end(whole))
+            self._tell(self._rounds.end())
         report = self._rounds.report()
         answer, thought = self.text("answer"), self.text("thought")
         if whole:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import replace
-from threading import Lock, Thread
+from threading import Thread
 from time import perf_counter
 from traceback import format_exc
 
@@ -41,14 +39,17 @@ class ServerSource:
         self._address = address
         self._emit: Emit = lambda event: emit(event if isinstance(event, Step) else harmless(keys.redacted(event)))
         self._patience = patience or Patience()
-        self._commands: deque[Command] = deque()
-        self._waiting: deque[Ask] = deque()
-        self._lock = Lock()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._news = asyncio.Event()
-        self._reaching: asyncio.Future[ReachedServer] | None = None
-        self._answering: asyncio.Future[None] | None = None
+        self._loop = asyncio.new_event_loop()
+        """Runs on the source's thread, and takes commands from any."""
+        self._asks: asyncio.Queue[Ask | None] = asyncio.Queue()
+        """Questions that wait; None ends it."""
+        self._waiting: set[int] = set()
+        """The turns of those among them that were not stopped."""
+        self._reaching: asyncio.Task[ReachedServer] | None = None
+        self._answering: asyncio.Task[None] | None = None
         """The running answer, which a stop cancels."""
+        self._answered: int | None = None
+        """The number of its turn."""
         self._ready = self._closing = False
         self._thread = Thread(target=self._main, name="server", daemon=True)
 
@@ -56,10 +57,8 @@ class ServerSource:
         self._thread.start()
 
     def send(self, command: Command) -> None:
-        with self._lock:
-            self._commands.append(command)
-            if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._obey)
+        with suppress(RuntimeError):  # it has ended
+            self._loop.call_soon_threadsafe(self._obey, command)
 
     def join(self, timeout: float | None = None) -> None:
         if self._thread.ident is not None:
@@ -67,7 +66,8 @@ class ServerSource:
 
     def _main(self) -> None:
         try:
-            asyncio.run(self._serve())
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                runner.run(self._serve())
         except ServerFailure as failure:
             self._emit(_as_event(failure, fatal=True))
         except Exception as error:
@@ -79,59 +79,42 @@ class ServerSource:
         log.error("%s\n%s", what, self._keys.redacted(format_exc()))
 
     async def _serve(self) -> None:
-        with self._lock:
-            self._loop = asyncio.get_running_loop()
-        try:
-            self._obey()
-            async with Connection(self._address, self._patience) as connection:
-                server = await self._until_closed(self._reach(connection))
-                while server is not None and not self._closing:
-                    if self._waiting:
-                        await self._answer(connection, server, self._waiting.popleft())
-                    else:
-                        self._news.clear()
-                        await self._news.wait()
-        finally:
-            with self._lock:
-                self._loop = None
-
-    def _obey(self) -> None:
-        """Carries out the commands that were sent, on the source's own thread."""
-        while True:
-            with self._lock:
-                if not self._commands:
-                    return
-                command = self._commands.popleft()
-            match command:
-                case Ask():
-                    self._waiting.append(command)
-                case Stop():
-                    self._stop()
-                case Close():
-                    self._closing = True
-                    self._stop()
-                    if self._reaching is not None:
-                        self._reaching.cancel()
-            self._news.set()
-
-    def _stop(self) -> None:
-        if self._answering is not None:
-            self._answering.cancel()
-        elif not self._ready:
-            for ask in self._waiting:
-                self._emit(TurnFinished(ask.turn, "stopped", ""))
-            self._waiting.clear()
-
-    async def _until_closed(self, reaching: Coroutine[None, None, ReachedServer]) -> ReachedServer | None:
-        self._reaching = asyncio.ensure_future(reaching)
         if self._closing:
-            self._reaching.cancel()
-        try:
-            return await self._reaching
-        except asyncio.CancelledError:
-            return None
-        finally:
-            self._reaching = None
+            return
+        async with Connection(self._address, self._patience) as connection:
+            self._reaching = asyncio.create_task(self._reach(connection))
+            try:
+                server = await self._reaching
+            except asyncio.CancelledError:
+                return
+            while (ask := await self._asks.get()) is not None and not self._closing:
+                if ask.turn in self._waiting:
+                    self._waiting.remove(ask.turn)
+                    await self._answer(connection, server, ask)
+
+    def _obey(self, command: Command) -> None:
+        match command:
+            case Ask():
+                self._waiting.add(command.turn)
+                self._asks.put_nowait(command)
+            case Stop():
+                self._stop(command.turn)
+            case Close():
+                self._closing = True
+                self._stop(None)
+                self._asks.put_nowait(None)
+                if self._reaching is not None:
+                    self._reaching.cancel()
+
+    def _stop(self, turn: int | None) -> None:
+        """End a turn, or withdraw the question of one that waits. None: the one that runs, and before there is a server
+        all that wait."""
+        if self._answering is not None and turn in (None, self._answered):
+            self._answering.cancel()
+        for each in sorted(self._waiting):
+            if each == turn or (turn is None and not self._ready):
+                self._waiting.remove(each)
+                self._emit(TurnFinished(each, "stopped", ""))
 
     async def _reach(self, connection: Connection) -> ReachedServer:
         until = perf_counter() + self._patience.loading
@@ -156,7 +139,7 @@ class ServerSource:
 
     async def _answer(self, connection: Connection, server: ReachedServer, ask: Ask) -> None:
         turn = ServerTurn(connection, server, ask, self._emit)
-        self._answering = asyncio.ensure_future(turn.run())
+        self._answering, self._answered = asyncio.create_task(turn.run()), ask.turn
         try:
             await self._answering
         except asyncio.CancelledError:  # before it began

@@ -79,8 +79,11 @@ class LlamaSource:
                 self._news.set()
                 return
             elif isinstance(command, Stop) and self._waiting:
-                self._stopped, self._waiting = self._waiting, deque()
-                return
+                stopped = [ask for ask in self._waiting if command.turn in (None, ask.turn)]
+                self._stopped.extend(stopped)
+                self._waiting = deque(ask for ask in self._waiting if ask not in stopped)
+                if stopped:
+                    return
             if self._server is not None:
                 self._server.send(command)
 

@@ -116,7 +116,7 @@ class Scheduler:
         """Stops a running answer, whose rest isn't wanted; its last events still come."""
         if ticket is self._current and not ticket.stopped:
             ticket.stopped = True
-            self._send(Stop())
+            self._send(Stop(ticket.turn))
 
     def withdraw(self, ticket: Ticket) -> None:
         """Withdraws a request for which nobody waits any more. Does nothing once it was answered."""
@@ -209,7 +209,7 @@ class Scheduler:
         unanswered = len(self._queue) + (self._current is not None)
         self._close(closed := ApiFailure(503, ENDING, code="ending"))
         if self._current is not None:
-            self._send(Stop())
+            self._send(Stop(self._current.turn))
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._idle.wait(), seconds)
             self._abandon(closed)

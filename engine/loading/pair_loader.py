@@ -21,6 +21,7 @@ from ..hub.sizes import CONTEXTS, size_of
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.integers import ByteWeight
 from ..machine import cores
+from ..measured.ceiling import one_row_floor_ms
 from ..measured.threads import ThreadChoice
 from ..models.dflash.weights import hold_in_8_bits
 from ..models.drafter import Drafter
@@ -91,6 +92,8 @@ class LoadedPair:
             recurs=len(target.config.attention) < len(target.config.layers),
             calls=self.tokenizer.calls,
             sampling=published_sampling(self.folders.target),
+            method=None if drafter is None else drafter.config.method,
+            floor_ms=one_row_floor_ms(target, device),
         )
 
 
@@ -154,6 +157,8 @@ class PairLoader:
         if chosen.products is not None:
             held_in = hold_in_fewer_bits(target, chosen.products)
         drafter = self._read_drafter(folders, target, plan, chosen.in_fewer_bits)
+        if drafter is not None and self.options.drafter is not None:
+            self._say(f"{folders.drafter_name}: {drafter.config.describe()}", remark=True)
         if self.device.type == "cpu":
             lay_together(target, *([] if drafter is None else [drafter]))
         self._say("loading the tokenizer")

@@ -17,7 +17,7 @@ from ..files.cache_folder import cache_folder
 from ..files.fingerprint import fingerprint_of_code
 from ..speculation.costs import CostTable, RoundCosts
 
-Kind = Literal["costs", "products", "tiles"]
+Kind = Literal["ceiling", "costs", "products", "tiles"]
 Found = TypeVar("Found")
 
 

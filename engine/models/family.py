@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from ..commands import WeightFormat
+from ..commands import METHODS, Method, WeightFormat
 from ..files.json_fields import Fields
 from ..layer_config import Activation, AttentionConfig, MoeConfig
 
@@ -93,6 +93,20 @@ class DrafterConfig(ABC):
     tables: OwnTables = OwnTables()
     leftovers: tuple[str, ...] = ("lm_head.",)
     """Beginnings of names of tensors that its files may hold and that stay on disk."""
+
+    @property
+    def method(self) -> Method:
+        """How it guesses."""
+        return self.kind
+
+    def describe(self) -> str:
+        """What it is, in a line for people."""
+        own = [what for what, brings in (("embedding", self.tables.embedding), ("head", self.tables.head)) if brings]
+        few = [] if self.tables.vocabulary is None else [f"among {self.tables.vocabulary:,} tokens"]
+        brings = [f"with {' and '.join(own)} of its own"] if own else []
+        taps = sum(tap >= 0 for tap in self.target_layer_ids)
+        reads = [f"reads {taps} of the target's layers"] if taps else []
+        return ", ".join((METHODS[self.method], f"up to {self.block_size - 1} guesses", *few, *brings, *reads))
 
     @property
     def first_drafts(self) -> bool:

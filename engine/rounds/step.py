@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from operator import attrgetter
-from typing import Any, Generic, Literal, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
 
 Verdict = Literal["accepted", "corrected", "bonus", "plain", "unknown"]
 """Why a token was emitted: its draft equalled the target's sample (``accepted``), the target's sample replaced the
@@ -16,10 +17,10 @@ first draft that differed (``corrected``), it came free where nothing more had b
 Channel = Literal["answer", "thought", "control"]
 """Where a token belongs: the answer, the model's thinking, or markup nobody reads (stop and channel tokens)."""
 
-Source = Literal["dflash", "lookup", "mtp"]
-"""Who guessed a token: the DFlash drafter, the text itself (what followed where the newest tokens stood before), or a
-target's own assistant that drafts one token at a time. Without a name it was the run's DFlash drafter; at a server,
-whatever that drafts with."""
+Source = Literal["dflash", "lookup", "mtp", "eagle3"]
+"""Who guessed a token: the DFlash drafter, the text itself (what followed where the newest tokens stood before), or one
+that drafts a token at a time: a target's own assistant, an EAGLE-3. Without a name it was the run's DFlash drafter; at
+a server, whatever that drafts with."""
 
 PROBABILITY_STEPS, MICROSECONDS = 1000, 1000
 """How many steps a probability and a millisecond have where events round them."""
@@ -135,11 +136,11 @@ Columns = TypeVar("Columns", DraftColumns, TreeColumns, EmittedColumns)
 
 
 class Tokens(Generic[Token, Columns]):
-    """A field of a round that is kept as columns and read as tokens, which are made when somebody asks for them. It
-    takes either: :func:`in_columns`."""
+    """A field of a round that is kept as columns (``draft`` as ``draft_columns``) and read as tokens, which are made
+    when somebody asks for them. It takes either: :func:`in_columns`."""
 
     def __init__(self, name: str, token: type[Token], columns: type[Columns]) -> None:
-        self.name, self._made = name, f"{name} as tokens"
+        self.name, self._made, self._kept = name, f"{name}_tokens", f"{name}_columns"
         self._token = token
         self._columns: type[Columns] = columns
         self._values = attrgetter(*(field.name for field in fields(token)))  # type: ignore[arg-type]
@@ -147,14 +148,14 @@ class Tokens(Generic[Token, Columns]):
     def __get__(self, step: Step, owner: type[Step]) -> tuple[Token, ...]:
         kept = step.__dict__
         if self._made not in kept:
-            kept[self._made] = tuple(map(self._token, *kept[self.name]))
+            kept[self._made] = tuple(map(self._token, *kept[self._kept]))
         tokens: tuple[Token, ...] = kept[self._made]
         return tokens
 
     def __set__(self, step: Step, tokens: Sequence[Token] | Columns) -> None:
         if not isinstance(tokens, self._columns):
             tokens = self._columns(*zip(*map(self._values, tokens), strict=True))
-        step.__dict__[self.name] = tokens
+        step.__dict__[self._kept] = tokens
 
 
 @overload
@@ -200,20 +201,14 @@ class Step:
     """What a pass over one row took where this round began, or takes by what is measured all the time: a token of the
     target alone. None in most rounds. It is no part of ``total_ms``."""
 
-    @property
-    def draft_columns(self) -> DraftColumns:
-        columns: DraftColumns = self.__dict__["draft"]
-        return columns
+    if TYPE_CHECKING:  # what ``Tokens`` keeps
 
-    @property
-    def emitted_columns(self) -> EmittedColumns:
-        columns: EmittedColumns = self.__dict__["emitted"]
-        return columns
-
-    @property
-    def tree_columns(self) -> TreeColumns:
-        columns: TreeColumns = self.__dict__["tree"]
-        return columns
+        @property
+        def draft_columns(self) -> DraftColumns: ...
+        @property
+        def emitted_columns(self) -> EmittedColumns: ...
+        @property
+        def tree_columns(self) -> TreeColumns: ...
 
     @property
     def num_drafted(self) -> int:
@@ -223,10 +218,10 @@ class Step:
     def num_emitted(self) -> int:
         return len(self.emitted_columns.ids)
 
-    @property
+    @cached_property
     def num_verified(self) -> int:
         """Drafted tokens that the target verified."""
-        return min(len(self.tree_columns.ids) or self.num_drafted, max(self.verify_width - 1, 0))
+        return min(len(self.tree_columns.ids or self.draft_columns.ids), max(self.verify_width - 1, 0))
 
     @property
     def is_corrected(self) -> bool:
@@ -255,11 +250,6 @@ def accepted_in(step: Step) -> tuple[int, ...]:
     for token in step.emitted_columns.ids[: step.num_accepted]:
         path.append(rows[path[-1], token])  # type: ignore[index]
     return tuple(path[1:])
-
-
-def verified_in(step: Step) -> tuple[DraftToken | TreeToken, ...]:
-    """The drafted tokens that a step's pass verified."""
-    return step.tree or step.draft[: max(step.verify_width - 1, 0)]
 
 
 def sources_in(step: Step) -> tuple[Source | None, ...]:

@@ -17,6 +17,7 @@ from ..files.shards import missing_weights
 from ..hub import environment
 from ..hub.pairs import BUNDLED_PAIR, kind_of
 from ..machine import cores, memory_bytes
+from ..models.drafter_formats import drafter_reader
 from .gpus import driver_says
 
 Standing = Literal["ok", "note", "broken"]
@@ -102,7 +103,18 @@ def _gpus() -> Iterator[Finding]:
         major, minor = torch.cuda.get_device_capability(index)
         name = torch.cuda.get_device_name(index)
         facts = {"name": name, "capability": f"{major}.{minor}", "free_bytes": free, "total_bytes": total}
+        facts |= _pace(index, free)
         yield Finding("gpu", f"cuda:{index}", facts)
+
+
+def _pace(index: int, free: int) -> dict[str, int]:
+    """What a GPU's memory was measured to read in a second: the ceiling of every token without speculation."""
+    import torch
+
+    from ..measured.ceiling import BESIDE_BYTES, memory_pace
+
+    pace = memory_pace(torch.device("cuda", index)) if free > 3 * BESIDE_BYTES else None
+    return {} if pace is None else {"read_per_second_bytes": round(pace)}
 
 
 def _attention() -> Iterator[Finding]:
@@ -149,10 +161,24 @@ def models() -> Iterator[Finding]:
     yield Finding("models", "cache_free_bytes", free_bytes())
     for model in cached_models():
         facts: dict[str, object] = {"size_bytes": model.num_bytes, "whole": model.whole}
-        if (kind := kind_of(model.name)) is not None:
-            facts["drafts"] = kind
+        if (method := _method_of(model.name)) is not None:
+            facts["drafts"] = method
         hint = "" if model.whole else ("Unfinished: ", Fetch(model.name))
         yield Finding("models", model.name, facts, "ok" if model.whole else "note", hint)
+
+
+def _method_of(name: str) -> str | None:
+    """How a drafter in the cache guesses, or why it isn't read; None for what is no drafter."""
+    from ..hub.download import cached_folder
+
+    folder = cached_folder(name)
+    if folder is None or not (folder / "config.json").is_file():
+        return kind_of(name)
+    try:
+        reader = drafter_reader(config := read_json(folder / "config.json"))
+        return kind_of(name) if reader is None else reader(config).method
+    except WeightsFailure as failure:
+        return str(failure)
 
 
 def _bundled_pair() -> Finding:

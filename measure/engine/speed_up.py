@@ -1,12 +1,15 @@
-"""``python -m measure.engine.speed_up``: holds the number that the screen shows against answers without speculation, in
-turns, at several starts of the program; ``--busy`` beside a process that never rests. Needs no GPU."""
+"""``python -m measure.engine.speed_up``: a table of the number that the screen shows beside what answers with and
+without speculation took, in turns: five starts of the program on a quiet machine and five beside a process that never
+rests, one after the other. Needs no GPU."""
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from argparse import ArgumentParser
-from statistics import geometric_mean, median
+from statistics import geometric_mean
 
 from dflash_tui.core.rounds.factor import Around, after, factor_of
 from dflash_tui.core.rounds.history import StepHistory, history_of
@@ -21,48 +24,73 @@ QUESTIONS = {
 }
 
 
+GOOD = 0.1
+"""How far a number may be off that isn't said to be about right."""
+
+
 def main() -> None:
     parser = ArgumentParser(prog="python -m measure.engine.speed_up", description=main.__doc__)
     parser.add_argument("--target", choices=list(QUESTIONS), default="")
-    parser.add_argument("--starts", type=int, default=5)
+    parser.add_argument("--starts", type=int, default=5, help="of the program, under each load")
     parser.add_argument("--runs", type=int, default=3, help="turns of each question at a start")
     parser.add_argument("--tokens", type=int, default=200, help="of an answer, at most")
-    parser.add_argument("--busy", action="store_true")
+    parser.add_argument("--one", action="store_true", help="a single start, its rows as JSON")
     wanted = parse(parser, "--starts 1 --runs 1 --tokens 40")
-    if wanted.starts == 1:
+    if wanted.one:
         _start(wanted.target, wanted.runs, wanted.tokens)
         return
-    noise = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if wanted.busy else None
+    heads = f"{'shown':>12}{'measured':>10}{'shown/measured':>16}  tokens a round"
+    print(f"{'machine':<8}{'load':>6}  {'question':<30}{heads}")
+    told: dict[str, list[tuple[float, bool]]] = {"quiet": [], "busy": []}
+    for _ in range(wanted.starts):
+        for machine, ratios in told.items():
+            ratios += _rows(machine, wanted.target, wanted.runs, wanted.tokens)
+    for machine, ratios in told.items():
+        good = [ratio for ratio, about in ratios if not about]
+        near = sum(abs(ratio - 1) <= GOOD for ratio in good)
+        mean = geometric_mean(ratio for ratio, _ in ratios) if ratios else 0.0
+        print(
+            f"{machine}: shown/measured {mean:.3f} on average; of {len(good)} not said to be about, {near} within 10 %"
+        )
+
+
+def _rows(machine: str, target: str, runs: int, tokens: int) -> list[tuple[float, bool]]:
+    """Print the rows of a start; returns shown beside measured of each, and whether it was said to be about right."""
+    again = [sys.executable, "-m", "measure.engine.speed_up", "--one", "--target", target]
+    again += ["--runs", str(runs), "--tokens", str(tokens)]
+    noise = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if machine == "busy" else None
     try:
-        for _ in range(wanted.starts):
-            again = [sys.executable, "-m", "measure.engine.speed_up", "--starts", "1", "--runs", str(wanted.runs)]
-            subprocess.run([*again, "--target", wanted.target, "--tokens", str(wanted.tokens)], check=True)
+        rows = subprocess.run(again, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
     finally:
         if noise is not None:
             noise.kill()
+            noise.wait()
+    found = []
+    for question, shown, about, measured, most in map(json.loads, rows):
+        number = f"{'about ' * about}{shown:.2f}"
+        beside = f"{number:>12}{measured:>10.2f}{shown / measured:>16.3f}  {most:.2f}"
+        print(f"{machine:<8}{os.getloadavg()[0]:>6.1f}  {question[:28]:<30}{beside}", flush=True)
+        found.append((shown / measured, about))
+    return found
 
 
 def _start(target: str, runs: int, tokens: int) -> None:
-    """Print a line for each question of a start."""
+    """Print a line for each question of a start: the question, the last number that was shown for it, whether it was
+    said to be about right, the mean of what was measured in turns, and the tokens of a round."""
     runner = Runner.load(EngineOptions(target=target or None), lambda _: None, lambda: False)
     assert runner is not None
     around = Around()
     for question in QUESTIONS[target]:
-        shown, measured, least = [], [], 0.0
+        found, measured, most = None, [], 0.0
         for _ in range(runs):
             alone, drafted = _answer(runner, question, tokens, False), _answer(runner, question, tokens, True)
             found = factor_of(drafted, -1, around)
             around = Around(after(around, drafted))
-            shown.append(found.as_text(2) if found is not None else "-")
             measured.append(_seconds(alone) / _seconds(drafted))
             counted = drafted.decoded(-1)
-            least = counted.tokens / (counted.drafted + counted.plain)
-        spread = ", ".join(f"{each:.2f}" for each in measured)
-        print(
-            f"{question[:28]:<28} shown {' | '.join(shown):<40} in turns {median(measured):.2f} "
-            f"(mean {geometric_mean(measured):.2f}; {spread})  tokens a round {least:.2f}",
-            flush=True,
-        )
+            most = counted.tokens / (counted.drafted + counted.plain)
+        if found is not None:
+            print(json.dumps([question, found.times, found.about, geometric_mean(measured), most]), flush=True)
 
 
 def _answer(runner: Runner, question: str, tokens: int, speculation: bool) -> StepHistory:

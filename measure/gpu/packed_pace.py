@@ -26,9 +26,9 @@ from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.memory_split import SPLIT
 from engine.kernels.weights.kinds import PACKED
 from engine.kernels.weights.panels import PackedWeight
-from engine.lab.bench.ceiling import measure_ceiling
 from engine.lab.bench.routing import Routing, forced_scores
 from engine.lab.bench.shapes import read_shape
+from engine.measured.ceiling import measure_ceiling
 from engine.measured.timing import time_launches
 
 META = torch.device("meta")

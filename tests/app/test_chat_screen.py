@@ -59,7 +59,9 @@ async def test_sliders_act_while_it_streams_and_stay(launch: Launch) -> None:
         await chat.ask()
         await chat.until(lambda: chat.screen.chat.reducer.busy)
         await chat.pilot.press("alt+down", "alt+down", "alt+right")
-        assert chat.sent(Adjust) == [Adjust(block_size=16), Adjust(block_size=15), Adjust(temperature=0.05)]
+        assert chat.sent(Adjust) == [
+            Adjust(block_size=16, turn=1), Adjust(block_size=15, turn=1), Adjust(temperature=0.05, turn=1)
+        ]  # fmt: skip
         turn = chat.screen.chat.reducer.turn
         await chat.until(lambda: turn.latest is not None and turn.latest.block_size == 15)
         await chat.pilot.press("escape")

@@ -12,7 +12,7 @@ from dflash_tui.app.screens.keys import KeysScreen
 from dflash_tui.app.screens.race import RaceScreen
 from dflash_tui.app.widgets.race_drawing import winner
 from dflash_tui.app.widgets.token_log import TokenLog
-from dflash_tui.core.race.race import ALONE
+from dflash_tui.core.race.lanes import ALONE
 from engine.commands import Ask, Stop
 from engine.events import EngineError
 

@@ -64,7 +64,7 @@ def read(
     for place, event in enumerate(through_bytes(events, pieces) if pieces else events):
         rounds.take(reader.read(event, place / 100))
     rounds.take(reader.rest(len(events) / 100, True))
-    rounds.end(True)
+    rounds.end()
     return rounds.steps.made, rounds.report()
 
 

@@ -110,6 +110,13 @@ def test_it_says_which_triton_is_known_good(installed: str, said: str, monkeypat
     assert said in str(found.hint) and (found.standing == "ok") == (not said)
 
 
+def test_an_attention_that_does_not_run_says_why(program: Program) -> None:
+    program.run("doctor")
+    lines = program.out.decode().split("attention\n")[1].splitlines()
+    without = [place for place, line in enumerate(lines[:8]) if line.split()[-1:] == ["no"]]
+    assert all(lines[place + 1].endswith(".") for place in without)
+
+
 @pytest.mark.parametrize(
     ("card", "format_of_mixture", "drafter"),
     [("24", "int4", 2.1e9), ("5090", "fp8", 2.1e9), ("rtx 3090", "int4", 2.1e9)],
@@ -138,7 +145,10 @@ def test_help_on_models_has_the_table_and_imports_no_torch() -> None:
     rows = {tuple(line.split()[:2]): line.split()[2:8] for line in done.stdout.splitlines()}
     assert rows["gemma-4-26B-A4B-it", "int4"] == ["15.3", "2.1", "0.9", "1.5", "3.9", "19.7"]
     assert rows["Qwen3-8B", "int4"] == ["6.4", "3.8", "1.4", "5.5", "-", "16.5"]
-    whose, assistants = " ".join(done.stdout.rpartition("--draft mtp drafts")[2].split()).split("; an assistant,")
+    own, _, drafters = done.stdout.rpartition("--draft mtp drafts")[2].partition("Published drafters")
+    whose, assistants = " ".join(own.split()).split("; an assistant,")
+    kinds = [line.split()[1:] for line in drafters.partition("\ngemma-4-31B-it")[0].splitlines() if "/gemma" in line]
+    assert kinds[2:] == [["DSpark", "2.41", "GB", "Apache-2.0"], ["EAGLE-3", "1.86", "GB", "Apache-2.0"]]
     assert "Qwen3.5-4B" in whose and "gemma-4-31B-it" in assistants and "Coder-Next" not in whose + assistants
 
 

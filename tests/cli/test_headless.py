@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.source import Emit, Source, SourceFactory
-from engine.commands import NO_DRAFTER, EngineOptions, GenerationSettings, Message
-from engine.events import EngineError, ErrorKind, Step, TurnFinished, event_from_dict
+from dflash_tui.core.source import Capabilities, Emit, Source, SourceFactory
+from engine.commands import NO_DRAFTER, Ask, Close, Command, EngineOptions, GenerationSettings, Message, Stop
+from engine.events import EngineError, EngineReady, ErrorKind, Step, TurnFinished, event_from_dict
 from support.scripted import ANSWER, Script
 
 from .conftest import Program
@@ -130,6 +131,45 @@ def test_extract_without_code_says_so_and_loses_nothing(program: Program) -> Non
     program.run("-p", "hi", "-x")
     assert (program.code, program.out) == (1, b"")
     assert "no code\ndflash-chat: The answer has no code block.\n" in program.err
+
+
+class Interrupted:
+    """A source that never answers; Ctrl+C is pressed whenever it is asked or stopped."""
+
+    recording = None
+    capabilities = Capabilities()
+
+    def __init__(self, emit: Emit, loads: bool) -> None:
+        self.emit, self.loads, self.sent = emit, loads, list[type]()
+
+    def start(self) -> None:
+        if self.loads:
+            self.emit(EngineReady("target", None, "cpu", "float32", 1, 4096, 1.0))
+
+    def send(self, command: Command) -> None:
+        self.sent.append(type(command))
+        assert self.sent.count(Stop) < 2
+        if isinstance(command, Ask | Stop):
+            signal.raise_signal(signal.SIGINT)
+
+    def join(self, timeout: float | None = None) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("loads", "code", "sent"),
+    [(False, ExitCode.TIMEOUT, [Close]), (True, ExitCode.INTERRUPTED, [Ask, Stop, Close])],
+    ids=["a time limit while it loads", "Ctrl+C twice"],
+)
+def test_who_wants_an_end_waits_for_no_answer(program: Program, loads: bool, code: ExitCode, sent: list[type]) -> None:
+    made: list[Interrupted] = []
+
+    def engine_of(_options: EngineOptions) -> SourceFactory:
+        return lambda emit: made.append(Interrupted(emit, loads)) or made[-1]
+
+    program.monkeypatch.setattr(program, "engine_of", engine_of)
+    program.run("-p", "hi", *(() if loads else ("--timeout", "0.01")))
+    assert program.code == code and made[0].sent == sent
 
 
 def test_a_file_lost_while_generating_costs_no_text(program: Program, tmp_path: Path) -> None:

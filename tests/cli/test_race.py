@@ -7,7 +7,7 @@ import json
 import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.race.race import ALONE
+from dflash_tui.core.race.lanes import ALONE
 from engine.commands import AUTO
 from engine.events import EngineError
 from support.scripted import Script

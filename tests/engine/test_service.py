@@ -297,6 +297,16 @@ def test_stop_before_the_turn_begins(endless: EngineOptions) -> None:
         assert session.wait_for(TurnFinished, 2).reason == "length"
 
 
+def test_a_stop_and_a_change_concern_the_turn_that_they_name(endless: EngineOptions) -> None:
+    """Of one that waits, a stop withdraws the question; of one that is over, nothing happens."""
+    late = (ask(2), Adjust(temperature=0.5, turn=2), Stop(2), Stop(9), ask(3), Stop(1))
+    with running(endless, lambda s: s.send_on(is_step(2), *late)) as session:
+        session.service.send(ask(1, max_new_tokens=3000))
+        assert session.wait_for(TurnFinished, 1).reason == "stopped" and session.steps(1)[-1].temperature == 0
+        assert session.wait_for(TurnFinished, 3).reason == "length"
+        assert [type(event) for event in session.of_turn(2)] == [TurnFinished]
+
+
 def test_stop_without_a_turn_does_nothing(endless: EngineOptions) -> None:
     with running(endless) as session:
         session.service.send(Stop())

@@ -17,6 +17,7 @@ from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.desk.desk import Desk
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.desk.face import Change, Place
+from dflash_tui.core.desk.views import costs_of_passes
 from dflash_tui.core.figures.gpu import GpuMonitor, GpuReading
 from dflash_tui.core.figures.tables import GaugeFacts, tables
 from dflash_tui.core.garbage import set_objects_aside
@@ -265,7 +266,7 @@ class ChatDisplay(DeskScreen):
             raise SlashError("There are no numbers before the first answer.")
         where = f"at round {facts.turn.step}" if self.viewer.place else "newest answer"
         self.app.clear_notifications()  # they would lie over the figures
-        self.app.push_screen(StatisticsScreen(where, tables(facts), section))
+        self.app.push_screen(StatisticsScreen(where, tables(facts, costs_of_passes(self.chat)), section))
 
     def _show_placeholder(self) -> None:
         self.prompt.placeholder = self.said(self.desk.source.capabilities.placeholder or PLACEHOLDER)

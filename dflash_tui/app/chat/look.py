@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.desk.desk import Desk
+from dflash_tui.core.desk.views import gauge_facts
 from dflash_tui.core.figures.statistics import TurnSnapshot
+from dflash_tui.core.figures.tables import BEYOND_MEMORY, beyond_memory
 from dflash_tui.core.rounds.inspection import Inspection, inspect
 from dflash_tui.core.rounds.slow_motion import SlowMotion
 from dflash_tui.core.rounds.travel import Place, Traveller
@@ -82,8 +84,9 @@ class Look:
         if position is None or turn is None:
             return None
         plain_ms, ready = turn.snapshot.alone_ms, self._desk.ready
-        recurs = ready is not None and ready.recurs
-        return inspect(turn.history, position.step, turn.num_prompt_tokens, turn.seed, plain_ms, self.times, recurs)
+        recurs, method = (False, None) if ready is None else (ready.recurs, ready.method)
+        where = turn.history, position.step, turn.num_prompt_tokens, turn.seed
+        return inspect(*where, plain_ms, self.times, recurs, method)
 
     @property
     def round_place(self) -> Place | None:
@@ -106,6 +109,10 @@ class Look:
             return None
         running = self._desk.chat.busy and self.happens_now
         notes = () if self.place is None else looking_back(running, self._way_back)
+        turn = self._turn(number.turn)
+        facts = gauge_facts(self._desk.chat, turn, turn.snapshot if turn else TurnSnapshot())
+        if beyond := beyond_memory(facts):
+            notes = (*notes, f"{beyond:.1f} {BEYOND_MEMORY}")
         scene = scene_of(inspection, number, self.motion, len(self.travel.turns), notes)
         history = self.travel.history(number.turn)
         if not self.hall or history is None:

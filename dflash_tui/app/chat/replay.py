@@ -48,10 +48,6 @@ class Replay:
             recording.seek_round(turn, index)
             self._frame()
 
-    def catch_up(self) -> None:
-        """Show what has come by now."""
-        self._frame()
-
     def advance(self) -> None:
         """Play one more round."""
         if self.recording is not None:

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from dflash_tui.core.figures.tables import Table
+from dflash_tui.core.figures.table import Table
 
 from .once import LeavesOnce
 

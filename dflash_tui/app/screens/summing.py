@@ -66,7 +66,7 @@ class SummaryScreen(ModalScreen[Summary], LeavesOnce[Summary]):
 
     def action_leave(self) -> None:
         self._unwanted = True
-        self._send(Stop())
+        self._send(Stop(self._ask.turn))
 
     def _look(self) -> None:
         while True:

@@ -3,15 +3,15 @@ elsewhere an answer is text, and the server's totals stand at its end."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from engine.events import Step, Verdict
+from engine.events import EmittedToken, Verdict
 
 from ..reading import Chunk, PromptUsage, usage_prompt
 from ..untrusted import count
-from .server_counts import Count
-from .steps import HELD, WIDEST, StepMaker, Texts, Token, TurnReport, verdicts, with_counts
+from .server_counts import Count, server_count
+from .steps import HELD, WIDEST, StepMaker, StreamRounds, TurnReport, verdicts
 from .token_texts import TokenTexts
 
 
@@ -29,19 +29,14 @@ class EventKind:
     """Whether every step so far had a draft, by the server's own count; otherwise a single token may have had none."""
 
 
-Counter = Callable[[Sequence[Chunk]], Count]
-"""Reads the totals from a stream's events that have more than text, in order."""
+class EventRounds(StreamRounds):
+    """Turns a stream into one step per event."""
 
-
-class EventRounds:
-    """Turns a stream into one step per event: an implementation of :class:`.steps.StreamRounds`."""
-
-    def __init__(self, steps: StepMaker, kind: EventKind, counter: Counter, odds: bool = False) -> None:
+    def __init__(self, steps: StepMaker, kind: EventKind, odds: bool = False) -> None:
         """``kind`` learns from the answer's end. ``odds``: whether the probabilities that come are those which the
         server sampled from."""
-        self.steps = steps
-        self._kind, self._counter, self._odds = kind, counter, odds
-        self._texts = Texts()
+        super().__init__(steps)
+        self._kind, self._odds = kind, odds
         self._token_texts = TokenTexts()
         self._ends: list[Chunk] = []
         self._tokens = 0
@@ -50,8 +45,7 @@ class EventRounds:
         """Tokens whose text is held back, and when the first of them came, where no rounds are told."""
         self._count = Count()
 
-    def take(self, chunk: Chunk) -> list[Step]:
-        before = len(self.steps.made)
+    def _read(self, chunk: Chunk) -> None:
         if isinstance(ids := chunk.data.get("prompt_token_ids"), list) and ids:
             self.steps.prompt = PromptUsage(len(ids))
         self.steps.prompt = usage_prompt(chunk) or self.steps.prompt
@@ -66,31 +60,25 @@ class EventRounds:
         elif tokens:
             for token in tokens:
                 self._tell([token], chunk.time)
-        return self.steps.made[before:]
 
-    def end(self, whole: bool) -> list[Step]:
-        before = len(self.steps.made)
-        self._count = self._counter(self._ends)
+    def _finish(self) -> None:
+        self._count = server_count(self._ends)
         if self._kind.is_round and self._count.rounds:
             self._kind.drafted = self._count.width or self._kind.drafted
-            self._kind.always_drafts = self._count.rounds == before - 1
+            self._kind.always_drafts = self._count.rounds == len(self.steps.made) - 1
         for _ in range(max(self._owed, 1 if self._texts else 0)):
             self._tell([self._texts.token()], self._ends[-1].time if self._ends else self._time)
         while self._texts:
             self._tell([self._texts.token()], self._time)
-        return self.steps.made[before:]
 
     def report(self) -> TurnReport:
         told = self._count
-        statistics = with_counts(self.steps.statistics(), told.tokens, told.drafted, told.accepted, told.rounds)
-        if told.histogram:
-            statistics = replace(statistics, acceptance_histogram=told.histogram)
-        return TurnReport(statistics, told.drafted is not None or told.rounds is not None)
+        return TurnReport(told.over(self.steps.statistics()), told.drafted is not None or told.rounds is not None)
 
-    def _tokens_of(self, chunk: Chunk) -> list[Token]:
+    def _tokens_of(self, chunk: Chunk) -> list[EmittedToken]:
         """The tokens that an event stands for. Without ids or probabilities the usage's running count tells how
         many."""
-        so_far = count(chunk.usage.get("completion_tokens")) if chunk.data.get("choices") else None
+        so_far = count(chunk.figures("usage").get("completion_tokens")) if chunk.data.get("choices") else None
         number = len(chunk.ids) or len(chunk.logprobs)
         if not number and so_far is not None and 0 <= so_far - self._tokens <= WIDEST:
             number = so_far - self._tokens
@@ -103,16 +91,16 @@ class EventRounds:
             number, self._owed = (number + self._owed, 0) if self._texts else (0, number + self._owed)
             pieces = self._texts.take_all()
             held = [HELD] * (number - len(pieces))
-            return [*(Token(text, channel) for channel, text in pieces), *held]
+            return [*(EmittedToken(None, text, "unknown", channel, None) for channel, text in pieces), *held]
         if not number:
             return []
         return self._token_texts.tokens(self._texts, number, chunk.ids, chunk.logprobs, self._odds)
 
-    def _tell(self, tokens: Sequence[Token], time: float, last: bool = False) -> None:
+    def _tell(self, tokens: Sequence[EmittedToken], time: float, last: bool = False) -> None:
         judged, drafted = self._judged(len(tokens))
         if last and drafted:  # the end may have cut the round, so that this token was accepted
             judged[-1] = "unknown"
-        emitted = [token.emitted(verdict) for token, verdict in zip(tokens, judged, strict=True)]
+        emitted = [replace(token, verdict=verdict) for token, verdict in zip(tokens, judged, strict=True)]
         self.steps.make(emitted, drafted, len(tokens) - 1 if drafted else 0, time, (time - self._time) * 1000)
         self._time = time
 

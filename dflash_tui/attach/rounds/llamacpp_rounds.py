@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from engine.events import MICROSECONDS, Step, Verdict, rounded
+from engine.events import MICROSECONDS, EmittedToken, Verdict, rounded
 
 from ..reading import Chunk, PromptUsage
-from ..untrusted import count, mapping, real
-from .steps import HELD, WIDEST, StepMaker, Texts, Token, TurnReport, verdicts, with_counts
+from ..untrusted import count, real
+from .server_counts import Count
+from .steps import HELD, WIDEST, StepMaker, StreamRounds, TurnReport, verdicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class _Group:
     before: int = 0
     """How many of ``tokens`` were held back before the first one that was seen: they are its round's, or of rounds of
     which none was seen."""
-    tokens: list[Token] = field(default_factory=list)
+    tokens: list[EmittedToken] = field(default_factory=list)
     time: float = 0.0
     told: bool = False
     """Whether its step was given out."""
@@ -58,12 +59,11 @@ class _Group:
         self.tokens += [HELD] * count
 
 
-class LlamaCppRounds:
-    """Turns llama.cpp's stream into rounds: an implementation of :class:`.steps.StreamRounds`."""
+class LlamaCppRounds(StreamRounds):
+    """Turns llama.cpp's stream into rounds."""
 
     def __init__(self, steps: StepMaker) -> None:
-        self.steps = steps
-        self._texts = Texts()
+        super().__init__(steps)
         self._last = Counters()
         self._group = _Group()
         """The tokens of the verification that is being read; at first the prefill's, which yields one."""
@@ -73,8 +73,7 @@ class LlamaCppRounds:
         self._uncounted = False
         """Whether text came without any counter."""
 
-    def take(self, chunk: Chunk) -> list[Step]:
-        before = len(self.steps.made)
+    def _read(self, chunk: Chunk) -> None:
         self._texts.put(chunk.pieces)
         self._read_prompt(chunk)
         now = self._counters(chunk)
@@ -85,26 +84,23 @@ class LlamaCppRounds:
             self._last = now
         elif now.tokens > self._last.tokens:
             self._advance(now, chunk.time)
-        return self.steps.made[before:]
 
-    def end(self, whole: bool) -> list[Step]:
-        before = len(self.steps.made)
+    def _finish(self) -> None:
         if self._group.tokens and not self._group.told:
             self._close(self._group, 0, last=True)
         while self._texts:
             self._tell_uncounted(self._group.time)
-        return self.steps.made[before:]
 
     def report(self) -> TurnReport:
         last = self._last
-        statistics = with_counts(self.steps.statistics(), last.tokens or None, last.drafted, last.accepted)
+        statistics = Count(last.tokens or None, last.drafted, last.accepted).over(self.steps.statistics())
         if last.tokens > 1 and last.milliseconds > 0:
             rate = (last.tokens - 1) / last.milliseconds * 1000
             statistics = replace(statistics, decode_ms=last.milliseconds, tok_s=rate)
         return TurnReport(statistics, counted=last.tokens > 0)
 
     def _read_prompt(self, chunk: Chunk) -> None:
-        timings, progress = chunk.timings, mapping(chunk.data.get("prompt_progress"))
+        timings, progress = chunk.figures("timings"), chunk.figures("prompt_progress")
         if self.steps.made and self.steps.prompt.tokens:
             return
         if (total := count(progress.get("total"))) is not None:
@@ -116,7 +112,7 @@ class LlamaCppRounds:
 
     def _counters(self, chunk: Chunk) -> Counters | None:
         """The counters that an event holds; None where it has none, or they make no sense."""
-        timings, last = chunk.timings, self._last
+        timings, last = chunk.figures("timings"), self._last
         tokens = count(timings.get("predicted_n"))
         if tokens is None or (not last.tokens <= tokens <= last.tokens + WIDEST and not self._uncounted):
             return None
@@ -169,7 +165,7 @@ class LlamaCppRounds:
     def _tell(self, group: _Group, judged: list[Verdict]) -> None:
         drafts = self._last.drafted > 0  # without drafts, held tokens were written by the target alone, too
         emitted = [
-            token.emitted("unknown" if token.held and drafts else verdict)
+            replace(token, verdict="unknown" if token is HELD and drafts else verdict)
             for token, verdict in zip(group.tokens, judged, strict=True)
         ]
         time = group.time
@@ -183,7 +179,7 @@ class LlamaCppRounds:
 
     def _tell_more(self, group: _Group) -> None:
         """Tells the tokens of one verification that its drafts don't account for: the target wrote them alone."""
-        emitted = [token.emitted("unknown" if token.held else "plain") for token in group.tokens]
+        emitted = [token if token is HELD else replace(token, verdict="plain") for token in group.tokens]
         group.tokens = []
         self.steps.make(emitted, 0, 0, group.time, 0.0)
 
@@ -191,7 +187,7 @@ class LlamaCppRounds:
         self._uncounted = self._uncounted or not self._last.tokens
         before = self.steps.made[-1].time if self.steps.made else 0.0
         spent = (time - before) * 1000
-        self.steps.make([self._texts.token().emitted("unknown")], 0, 0, time, spent)
+        self.steps.make([self._texts.token()], 0, 0, time, spent)
 
 
 def _doubtful(group: _Group, ends: bool) -> list[Verdict]:

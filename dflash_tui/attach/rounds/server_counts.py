@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from engine.events import TurnStatistics
 
 from ..reading import Chunk
 from ..untrusted import count, counts, mapping
@@ -23,56 +25,56 @@ class Count:
     width: int = 0
     """Tokens that a round drafts; 0 where it doesn't say."""
 
+    def over(self, own: TurnStatistics) -> TurnStatistics:
+        """The turn's figures: the server's, and those of ``own`` where the server has none."""
+        spec = own.num_spec_steps if self.rounds is None else self.rounds
+        kept = own.num_accepted_draft_tokens if self.accepted is None else self.accepted
+        return replace(
+            own,
+            num_tokens=own.num_tokens if self.tokens is None else self.tokens,
+            num_spec_steps=spec,
+            num_draft_tokens=own.num_draft_tokens if self.drafted is None else self.drafted,
+            num_accepted_draft_tokens=kept,
+            mean_acceptance_length=1 + kept / spec if spec else 0.0,
+            acceptance_histogram=self.histogram or own.acceptance_histogram,
+        )
 
-DRAFTED = (
-    "num_draft_tokens", "spec_num_proposed_drafts", "spec_proposed_drafts", "spec_draft_token_num", "draft_n",
-    "spec_draft_tokens", "total_draft_tokens_count",
-)  # fmt: skip
-ACCEPTED = (
-    "num_accepted_draft_tokens", "spec_num_correct_drafts", "spec_accepted_drafts", "spec_accept_token_num",
-    "draft_n_accepted", "spec_accepted_tokens", "accepted_draft_tokens_count",
-)  # fmt: skip
-ROUNDS = ("num_spec_steps", "spec_verify_ct", "draft_rounds")
-HISTOGRAM = ("acceptance_histogram", "spec_correct_drafts_histogram", "spec_accept_histogram")
+
+NAMES = {
+    "drafted": (
+        "num_draft_tokens", "spec_num_proposed_drafts", "spec_proposed_drafts", "spec_draft_token_num", "draft_n",
+        "spec_draft_tokens", "total_draft_tokens_count",
+    ),
+    "accepted": (
+        "num_accepted_draft_tokens", "spec_num_correct_drafts", "spec_accepted_drafts", "spec_accept_token_num",
+        "draft_n_accepted", "spec_accepted_tokens", "accepted_draft_tokens_count",
+    ),
+    "rounds": ("num_spec_steps", "spec_verify_ct", "draft_rounds"),
+    "tokens": ("completion_tokens",),
+    "width": ("num_spec_tokens",),
+    "histogram": ("acceptance_histogram", "spec_correct_drafts_histogram", "spec_accept_histogram"),
+}  # fmt: skip
 """Names of vLLM, of three versions of SGLang, of mlx-vlm, TokenSpeed and LM Studio."""
 
 
 def server_count(ends: Sequence[Chunk]) -> Count:
     """The totals that a stream's events with more than text hold, the last that says so."""
-    tokens: int | None = None
-    found: dict[str, Any] = {}
+    said: dict[str, Any] = {}
     for chunk in ends:
-        tokens = _or(count(chunk.usage.get("completion_tokens")), tokens)
         for place in _places(chunk):
-            found |= {name: value for name, value in place.items() if value is not None}
-    drafted, accepted = _first(found, DRAFTED), _first(found, ACCEPTED)
-    if drafted is not None:
-        accepted = min(accepted or 0, drafted)
-    return Count(
-        tokens,
-        drafted,
-        accepted if drafted is not None else None,
-        _first(found, ROUNDS),
-        next((read for name in HISTOGRAM if (read := counts(found.get(name)))), ()),
-        count(found.get("num_spec_tokens")) or 0,
-    )
+            said |= {name: value for name, value in place.items() if count(value) is not None or counts(value)}
+    found: dict[str, Any] = {}
+    for what, names in NAMES.items():
+        read = counts if what == "histogram" else count
+        values = (value for name in names if (value := read(said.get(name))) not in (None, ()))
+        if (value := next(values, None)) is not None:
+            found[what] = value
+    drafted, accepted = found.get("drafted"), found.pop("accepted", 0)
+    return Count(**found, accepted=None if drafted is None else min(accepted, drafted))
 
 
 def _places(chunk: Chunk) -> list[Mapping[str, Any]]:
-    extra = {**mapping(chunk.data.get("sglext")), **mapping(chunk.data.get("meta_info"))}
-    return [
-        chunk.timings,
-        chunk.usage,
-        mapping(chunk.data.get("stats")),
-        mapping(chunk.metrics.get("speculative_decoding")),
-        extra,
-        mapping(extra.get("spec_tokens_details")),
-    ]
-
-
-def _first(found: Mapping[str, Any], names: Sequence[str]) -> int | None:
-    return next((number for name in names if (number := count(found.get(name))) is not None), None)
-
-
-def _or(value: int | None, other: int | None) -> int | None:
-    return other if value is None else value
+    extra = {**chunk.figures("sglext"), **chunk.figures("meta_info")}
+    speculation = mapping(chunk.figures("metrics").get("speculative_decoding"))
+    details = mapping(extra.get("spec_tokens_details"))
+    return [*map(chunk.figures, ("timings", "usage", "stats")), speculation, extra, details]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass
 
 from engine.events import (
     MICROSECONDS,
-    Channel,
     DraftToken,
     EmittedToken,
     Step,
@@ -25,23 +24,9 @@ WIDEST = 255
 """The most tokens that a round drafts or that an event stands for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A token that the server counted."""
-
-    text: str = ""
-    channel: Channel = "answer"
-    id: int | None = None
-    probability: float | None = None
-    held: bool = False
-    """Whether its text came with a later token's, since it ends inside a character, or inside what might have become a
-    stop word."""
-
-    def emitted(self, verdict: Verdict) -> EmittedToken:
-        return EmittedToken(self.id, self.text, verdict, self.channel, self.probability)
-
-
-HELD = Token(channel="control", held=True)
+HELD = EmittedToken(None, "", "unknown", "control", None)
+"""A token that the server counted and whose text comes with a later one's, since it ends inside a character, or inside
+what might have become a stop word."""
 
 
 class Texts:
@@ -71,10 +56,10 @@ class Texts:
         self._pieces.clear()
         return pieces
 
-    def token(self, id: int | None = None, probability: float | None = None) -> Token:
+    def token(self) -> EmittedToken:
         """Makes the next token, with the text that waits for it; without a text it is ``control``."""
-        piece = self.take()
-        return Token("", "control", id, probability) if piece is None else Token(piece[1], piece[0], id, probability)
+        channel, text = self.take() or ("control", "")
+        return EmittedToken(None, text, "unknown", channel, None)
 
 
 class StepMaker:
@@ -155,32 +140,31 @@ class TurnReport:
     """Whether the server said how many tokens were drafted and accepted."""
 
 
-class StreamRounds(Protocol):
+class StreamRounds(ABC):
     """Turns the events of one answer's stream into steps. Pure: it knows no clock and no connection."""
 
-    steps: StepMaker
+    def __init__(self, steps: StepMaker) -> None:
+        self.steps = steps
+        self._texts = Texts()
 
     def take(self, chunk: Chunk) -> list[Step]:
         """Takes one event; returns the steps that are known with it."""
+        before = len(self.steps.made)
+        self._read(chunk)
+        return self.steps.made[before:]
 
-    def end(self, whole: bool) -> list[Step]:
-        """Ends the stream; returns the last steps. ``whole``: False where the answer was stopped or broke off."""
+    def end(self) -> list[Step]:
+        """Ends the stream; returns the last steps."""
+        before = len(self.steps.made)
+        self._finish()
+        return self.steps.made[before:]
 
+    @abstractmethod
     def report(self) -> TurnReport:
         """The report of the turn, once it has ended."""
 
+    @abstractmethod
+    def _read(self, chunk: Chunk) -> None: ...
 
-def with_counts(
-    own: TurnStatistics, tokens: int | None, drafted: int | None, accepted: int | None, rounds: int | None = None
-) -> TurnStatistics:
-    """The turn's figures: the server's, and those of ``own`` where the server has none."""
-    spec = own.num_spec_steps if rounds is None else rounds
-    kept = own.num_accepted_draft_tokens if accepted is None else accepted
-    return replace(
-        own,
-        num_tokens=own.num_tokens if tokens is None else tokens,
-        num_spec_steps=spec,
-        num_draft_tokens=own.num_draft_tokens if drafted is None else drafted,
-        num_accepted_draft_tokens=kept,
-        mean_acceptance_length=1 + kept / spec if spec else 0.0,
-    )
+    @abstractmethod
+    def _finish(self) -> None: ...

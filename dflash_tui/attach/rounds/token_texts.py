@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.events import EmittedToken
+
 from ..reading import Logprob, Piece
-from .steps import Texts, Token
+from .steps import Texts
 
 
 class TokenTexts:
@@ -19,7 +21,7 @@ class TokenTexts:
 
     def tokens(
         self, texts: Texts, number: int, ids: Sequence[int], logprobs: Sequence[Logprob], odds: bool
-    ) -> list[Token]:
+    ) -> list[EmittedToken]:
         """Makes ``number`` tokens that carry the text which waits in ``texts``. ``odds``: whether to keep their
         probabilities."""
         named: list[int | None] = list(ids) if len(ids) == number else [None] * number
@@ -32,7 +34,7 @@ class TokenTexts:
         carried, left = carry(pieces, own)
         texts.put(left)
         return [
-            Token(text, channel, name, told[place].probability if told and odds else None)
+            EmittedToken(name, text, "unknown", channel, told[place].probability if told and odds else None)
             for place, (name, (channel, text)) in enumerate(zip(named, carried, strict=True))
         ]
 

@@ -161,7 +161,9 @@ class Connection:
                     part = await self._next(parts, clock)
                 except ServerFailure as error:
                     part, failure = None, error
-                for event in self._events(framing, part):
+                with self._failures():
+                    events = framing.end() if part is None else framing.feed(part)
+                for event in events:
                     yield event
                 if failure is not None and not (framing.done or clock.ended):
                     raise failure
@@ -180,13 +182,6 @@ class Connection:
             raise clock.silent(self.where) from None
         clock.sign()
         return part
-
-    def _events(self, framing: Framing, part: bytes | None) -> list[Json | str]:
-        """The events in a part of an answer, or at its end (None)."""
-        try:
-            return framing.end() if part is None else framing.feed(part)
-        except Endless:
-            raise endless(self.where) from None
 
     @asynccontextmanager
     async def _asked(self, path: str, body: Mapping[str, Any], clock: AnswerDeadline) -> AsyncIterator[httpx2.Response]:

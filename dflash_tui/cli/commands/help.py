@@ -10,6 +10,7 @@ from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.settings.addresses import KEY_VARIABLE
 from dflash_tui.core.settings.servers import DIALECTS
 from engine.hub.pairs import targets_with_mtp
+from engine.hub.published_drafters import drafter_lines
 from engine.tools.gpus import first_gpu
 
 from ..flags.completing import among
@@ -46,6 +47,13 @@ llama.cpp tells its rounds as they happen; vLLM at the end of an answer, when it
 --per-request-spec-decode-metrics detailed; SGLang sums, which prove what was seen. Others answer.
 """
 """What ``help servers`` says beside the flags."""
+
+
+DRAFTERS = (
+    "Published drafters, with kind, size and licence as far as they are known. --draft NAME takes any of them, or a"
+    " folder; dflash-chat race MODEL --draft NAME,dflash,lookup,none tells which is faster."
+)
+"""What ``help models`` says before the table of drafters."""
 
 
 def help_command(program: click.Command) -> click.Command:
@@ -88,6 +96,7 @@ def topic_text(program: click.Command, topic: str) -> str:
     if topic == "models":
         formatter.write("\n" + "\n".join(size_lines(first_gpu())) + "\n")
         formatter.write("\n" + click.wrap_text(mtp_text(), width) + "\n")
+        formatter.write("\n" + click.wrap_text(DRAFTERS, width) + "\n" + "\n".join(drafter_lines()) + "\n")
     if topic == "servers":
         formatter.write(SERVERS)
     if topic == "scripts":

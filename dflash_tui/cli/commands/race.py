@@ -17,7 +17,8 @@ from dflash_tui.core.export.document import origin_of
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import table_lines
 from dflash_tui.core.figures.gpu import GpuMonitor
-from dflash_tui.core.race.race import LOOKUP, Joules, Race, kind_of, lanes_against, lanes_for, lanes_of
+from dflash_tui.core.race.lanes import LOOKUP, kind_of, lanes_against, lanes_for, lanes_of
+from dflash_tui.core.race.race import Joules, Race
 from dflash_tui.core.race.report import host_of, how, race_document, race_object, race_remarks, race_table
 from dflash_tui.core.settings.addresses import address_for, is_address
 from dflash_tui.core.settings.config import Config

@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from dflash_tui.core.attachments.attachment import Attachment
 from dflash_tui.core.attachments.attachment_reader import read_file
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.race.race import LOOKUP
+from dflash_tui.core.race.lanes import LOOKUP
 from dflash_tui.core.settings.addresses import address_named, address_of, is_address, looks_like_host
 from dflash_tui.core.settings.config import Config, Gauges
 from dflash_tui.core.settings.decoding import SETTINGS, of_flags

@@ -309,7 +309,7 @@ class PlainChat:
         self.desk.source.send(ask)
         try:
             while text is None:
-                match self._next(events, lambda: self.desk.source.send(Stop())):
+                match self._next(events, lambda: self.desk.source.send(Stop(ask.turn))):
                     case EngineError(fatal=True) as error:
                         raise engine_problem(error)
                     case EngineError() as error:

@@ -45,8 +45,7 @@ class Queued(NamedTuple):
 
 
 class Chat:
-    """Turns the user's wishes into commands and the engine's events into state. Questions wait for loading models, a
-    stop for its question to begin."""
+    """Turns the user's wishes into commands and the engine's events into state. Questions wait for loading models."""
 
     def __init__(
         self,
@@ -200,7 +199,7 @@ class Chat:
             return True
         if not self._stopping:
             self._stopping = True
-            self._send(Stop())
+            self._send(Stop(self._asked.turn))
         return True
 
     def withdraw(self, turn: int) -> None:
@@ -245,7 +244,7 @@ class Chat:
         change = Adjust(**{name: changes[name] for name in Adjust.__dataclass_fields__.keys() & changes.keys()})
         if change != Adjust() and self._asked is not None:
             if self._sent:
-                self._send(change)
+                self._send(replace(change, turn=self._asked.turn))
             else:
                 self._asked = replace(self._asked, settings=self._asked.settings.with_changes(change))
 
@@ -288,8 +287,6 @@ class Chat:
         self.reducer.apply(event)
         if isinstance(event, EngineReady):
             self._send_question()
-        elif isinstance(event, TurnStarted):
-            self._begin(event)
         elif isinstance(event, TurnFinished):
             self._finish(event)
             self._keep_speed_up(event.turn)
@@ -306,11 +303,6 @@ class Chat:
         self.new()
         self._turns = 0
         self.reducer = Reducer(self._rounds_of)
-
-    def _begin(self, event: TurnStarted) -> None:
-        if self._stopping:
-            # The engine may have dropped a stop that reached it before the question.
-            self._send(Stop())
 
     def _watch(self, event: TurnStarted) -> None:
         """Add a turn that begins without having been asked here: a replay's."""

@@ -9,7 +9,7 @@ from engine.events import EngineReady
 
 from ..conversation.chat import Chat
 from ..conversation.slash import SlashError
-from ..race.race import LOOKUP, Lane, kind_of, lanes_for, lanes_of
+from ..race.lanes import LOOKUP, Lane, kind_of, lanes_for, lanes_of
 
 RACE_RUNS = 3
 """Runs per lane: the first is shown, those behind it make medians of the figures."""
@@ -36,7 +36,7 @@ def own_lanes(settings: GenerationSettings, ready: EngineReady | None, looks_up:
     block = settings.block_rows(ready.max_block_size)
     sizes: list[BlockSize] = [AUTO, block] if settings.block_size == AUTO else [block, max(block // 2, MIN_BLOCK_SIZE)]
     drafted = replace(settings, draft_by="both") if settings.draft_by == LOOKUP else settings
-    drafting = lanes_for(drafted, list(dict.fromkeys(sizes)), kind_of(ready.drafter))
+    drafting = lanes_for(drafted, list(dict.fromkeys(sizes)), ready.method or kind_of(ready.drafter))
     return (*drafting, *([lookup] if looks_up else []))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from ..attachments.attachment import counted
@@ -12,6 +13,7 @@ from ..conversation.chat import Chat
 from ..conversation.comparison import compare, parting
 from ..conversation.slash import SlashError
 from ..conversation.turn import Turn
+from ..figures.pass_costs import PassCost, pass_costs
 from ..figures.statistics import TurnSnapshot
 from ..figures.tables import GaugeFacts, tables
 from ..rounds.inspection import inspect, quoted
@@ -130,11 +132,19 @@ def gauge_facts(chat: Chat, turn: Turn | None, snapshot: TurnSnapshot) -> GaugeF
     return GaugeFacts(
         snapshot,
         max_context=ready.max_context if ready else 0,
+        floor_ms=ready.floor_ms if ready else None,
         speculation=turn.speculation if turn else True,
         times=ready.times if ready else "engine",
         num_prompt_tokens=turn.num_prompt_tokens if turn else 0,
         num_reused_tokens=turn.num_reused_tokens if turn else 0,
+        rows=turn.history.verified[snapshot.step] + 1 if turn and snapshot.step else 0,
     )
+
+
+def costs_of_passes(chat: Chat) -> tuple[PassCost, ...]:
+    """What passes of the target took in the answers of a conversation, by their rows."""
+    told = (turn.history.pass_times(-1) for turn in chat.turns if len(turn.history))
+    return pass_costs(chain.from_iterable(told))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +157,7 @@ class Figures:
         turn = self.chat.reducer.turn
         if turn is None:
             raise SlashError("There are no numbers before the first answer.")
-        for table in tables(gauge_facts(self.chat, turn, turn.snapshot)):
+        for table in tables(gauge_facts(self.chat, turn, turn.snapshot), costs_of_passes(self.chat), drawn=False):
             yield from table_lines(table)
 
 
@@ -172,8 +182,9 @@ class RoundView:
         settings = turn.started.settings if turn.started is not None else {}
         seed = settings.get("seed") if self.local else None
         ready, plain_ms = self.chat.reducer.ready, turn.snapshot.alone_ms
-        recurs = ready is not None and ready.recurs
-        inspection = inspect(turn.history, number, turn.num_prompt_tokens, seed, plain_ms, recurs=recurs)
+        recurs, method = (False, None) if ready is None else (ready.recurs, ready.method)
+        where = turn.history, number, turn.num_prompt_tokens, seed
+        inspection = inspect(*where, plain_ms, recurs=recurs, method=method)
         wrote = "".join(token.text for token in inspection.step.emitted if token.channel != "control")
         text = quoted(wrote, control=not wrote)
         facts = "; ".join(filter(None, (inspection.summary, inspection.memory)))

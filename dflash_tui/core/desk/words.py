@@ -11,7 +11,7 @@ from ..conversation.chat import Chat
 from ..conversation.comparison import models_apart
 from ..conversation.turn import Turn
 from ..figures.labels import AS_FAST, accepted_share
-from ..figures.tables import Table
+from ..figures.table import Table
 from ..text.fences import find_blocks
 
 SHORT = 60

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from engine.events import Clock
@@ -10,7 +10,9 @@ from engine.events import Clock
 from ..attachments.attachment import counted
 from .gpu import GpuReading
 from .labels import AS_FAST, CHECKING, COST, GUESSING, KEPT, REST, RIGHT_SO_FAR, TOKENS_PER_ROUND
+from .pass_costs import PassCost, pass_table
 from .statistics import MAX_DRAFT, NOT_KNOWN, TurnSnapshot
+from .table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,25 +27,37 @@ class GaugeFacts:
     """Whose clock took the rounds' times."""
     num_prompt_tokens: int = 0
     num_reused_tokens: int = 0
+    floor_ms: float | None = None
+    """What the memory takes for a token without speculation, at the least; None where that isn't known."""
+    rows: int = 0
+    """Rows of the target's pass in the round on show; 0 before the first."""
     screen_load: float | None = None
     """The screen's own recent share of one core, in [0, 1]; None while nothing streams."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of cells under a title; the first column says what the others are."""
-
-    id: str
-    title: str
-    rows: tuple[tuple[str, ...], ...]
-    head: tuple[str, ...] = ()
-    note: str = ""
-    """A sentence below the table that says how to read it; empty for none."""
+BEYOND_MEMORY = "times what memory allows without speculation"
+"""Without it each token takes a pass, and no pass takes less than reading the weights once."""
 
 
-def tables(facts: GaugeFacts) -> tuple[Table, ...]:
-    """The tables behind the gauges, those left out that have nothing to say."""
-    made = (_speed(facts), _acceptance(facts), _histogram(facts), _positions(facts), _cost(facts), _context(facts))
+def beyond_memory(facts: GaugeFacts) -> float | None:
+    """How many times as many tokens came as the memory allows without speculation; None where that isn't known."""
+    if facts.floor_ms is None or not facts.turn.rate.mean:
+        return None
+    return facts.turn.rate.mean * facts.floor_ms / 1e3
+
+
+def tables(facts: GaugeFacts, costs: Sequence[PassCost] = (), drawn: bool = True) -> tuple[Table, ...]:
+    """The tables behind the gauges, those left out that have nothing to say. ``costs``: what passes of the target took;
+    ``drawn``: whether somebody sees bars."""
+    made = (
+        _speed(facts),
+        _acceptance(facts),
+        _histogram(facts),
+        _positions(facts),
+        _cost(facts),
+        pass_table(costs, facts.rows, drawn),
+        _context(facts),
+    )
     return (*(table for table in made if table.rows), *_gpu(facts.gpu), *_screen(facts.screen_load))
 
 
@@ -69,6 +83,8 @@ def _speed(facts: GaugeFacts) -> Table:
         about = "about " * factor.about
         rows.append(("tokens per second, target alone", f"{about}{1e3 / turn.alone_ms:.1f}"))
         rows.append((f"times {AS_FAST}", f"{factor.as_text(2)}×"))
+    if beyond := beyond_memory(facts):
+        rows.append((BEYOND_MEMORY, f"{beyond:.2f}×"))
     return Table("speed", "Speed", tuple(rows), note=CLOCK_NOTES[facts.times] or (HOW_FAST if factor else ""))
 
 

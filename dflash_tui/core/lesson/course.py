@@ -11,7 +11,8 @@ from engine.events import Step
 
 from ..export.document import ExportedAnswer, Origin, collect, origin_of
 from ..files.places import keep, read_kept
-from ..race.race import RaceResult, as_race, block_name
+from ..race.lanes import block_name
+from ..race.race import RaceResult, as_race
 from ..replay.bundled import find_recording
 from ..replay.recording import read_recording
 from ..rounds.inspection import Inspection, inspect_step

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from engine.events import Step
 from engine.sampling.philox import uniform
 from engine.speculation.lookup import num_agreed
 
@@ -62,7 +61,7 @@ certain what stands before it, so the later ones are less sure."""
 
 
 def _wrong(of: Recording) -> Page:
-    index, step = [(index, step) for index, step in enumerate(of.drafted.steps) if _is_corrected(step)][2]
+    index, step = [(index, step) for index, step in enumerate(of.drafted.steps) if step.is_corrected][2]
     rejected, own = step.draft[step.num_accepted], step.emitted[-1]
     text = f"""
 The target says what it would write at every place, and a guess is kept only if it is exactly that. Here the drafter
@@ -77,7 +76,7 @@ Everything behind a wrong guess falls with it, since it was guessed for another 
 
 
 def _dice(of: Recording) -> Page:
-    index, step = next((index, step) for index, step in enumerate(of.dice.steps) if _is_corrected(step))
+    index, step = next((index, step) for index, step in enumerate(of.dice.steps) if step.is_corrected)
     rejected, own = step.draft[step.num_accepted], step.emitted[-1]
     before = sum(len(each.emitted) for each in of.dice.steps[:index])
     at = of.dice.num_prompt_tokens + before + step.num_accepted
@@ -163,7 +162,7 @@ alone). The figures of a large model are others; the mechanism is the same."""
 
 
 def _memory(of: Recording) -> Page:
-    index, step = next((index, step) for index, step in enumerate(of.drafted.steps) if _is_corrected(step))
+    index, step = next((index, step) for index, step in enumerate(of.drafted.steps) if step.is_corrected)
     text = f"""
 To look back on the text, most models keep two rows of numbers for every token, its key and its value. Those of guesses
 lie behind them, and those of guesses that fall are simply written over. Three of four layers of the newer Qwens keep no
@@ -200,10 +199,6 @@ Checking sixteen costs 3.3 to 4.8 times as much as writing one. Measured with vL
 random weights, routing forced the same two ways): 4.12 ms for a token alone, 12.66 / 9.93 ms for a round of sixteen,
 drafting included. So sixteen pay for code, and four or eight may be better for talk."""
     return Page("Why experts make guesses dearer", text)
-
-
-def _is_corrected(step: Step) -> bool:
-    return bool(step.draft) and bool(step.emitted) and step.emitted[-1].verdict == "corrected"
 
 
 def _shown(text: str | None) -> str:

@@ -10,18 +10,17 @@ from itertools import accumulate
 from math import inf, log, sqrt
 from statistics import median, stdev
 
-from engine.commands import AUTO, NO_DRAFTER, Ask, BlockSize, Command, DraftBy, GenerationSettings, Message, Stop
+from engine.commands import Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EmittedToken, EngineError, EngineReady, Event, TurnFinished
 from engine.speculation.lookup import num_agreed
 
 from ..attachments.attachment import without_files
 from ..export.document import AnswerCollector, ExportedAnswer
 from ..figures.speed_up import GOOD, SURE, SpeedUp
+from .lanes import LOOKUP, Lane
 
 WARM_UP_QUESTION, WARM_UP_TOKENS, HASTY_TOKENS = "Hi", 16, 4
 """What warms a lane up, and how many tokens of it; fewer while somebody waits for the first lane to move."""
-ALONE = "one token at a time"
-LOOKUP = "lookup"
 LEAST_NOISE, ERRORS = 0.25, 2.5
 """How far apart, as a share, single runs may lie by chance at least, whatever those at hand do; and by how many
 standard errors of their spread lanes must differ."""
@@ -29,71 +28,6 @@ SETTLED = 3
 """Runs of a lane that a figure needs at least to be more than about right."""
 Joules = Callable[[], float | None]
 """Energy that the machine has used so far; None where it doesn't tell."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """One way to decode the question."""
-
-    name: str
-    settings: GenerationSettings
-    side: int = 0
-    """Which of the race's engines and servers runs it."""
-
-
-KINDS = {"dflash": "DFlash", "mtp": "MTP", "lookup": "Lookup"}
-"""Drafters that are asked for by their kind, for people."""
-
-
-def kind_of(drafter: str | None) -> str:
-    """The kind of a drafter, as one of ``KINDS``, by how published ones are called."""
-    if drafter in KINDS:
-        return drafter
-    return "mtp" if drafter is not None and drafter.rstrip("/").endswith("assistant") else "dflash"
-
-
-def block_name(size: BlockSize, drafter: str = "dflash") -> str:
-    name = KINDS.get(drafter, drafter)
-    return f"{name}, auto" if size == AUTO else f"{name}, block {size}"
-
-
-def lanes_for(
-    settings: GenerationSettings, block_sizes: Sequence[BlockSize], drafter: str = "dflash"
-) -> tuple[Lane, ...]:
-    """The target alone, then with its drafter at each block size. Raises ``ValueError`` for one out of range."""
-    alone = Lane(ALONE, replace(settings, speculation=False))
-    drafting = (
-        Lane(block_name(size, drafter), replace(settings, speculation=True, block_size=size)) for size in block_sizes
-    )
-    return (alone, *drafting)
-
-
-def lanes_of(
-    settings: GenerationSettings, block_sizes: Sequence[BlockSize], drafters: Sequence[str]
-) -> tuple[tuple[Lane, ...], tuple[str, ...]]:
-    """A lane for each of these drafters and block sizes, each by itself, the target alone (``none``) first; and the
-    drafters of the sides that they run on. ``lookup`` needs no side of its own, as the target alone doesn't. Raises
-    ``ValueError`` for fewer than two lanes, or one that is named twice."""
-    sides = tuple(each for each in drafters if each not in (NO_DRAFTER, LOOKUP)) or (NO_DRAFTER,)
-    lanes = [Lane(ALONE, replace(settings, speculation=False))] if NO_DRAFTER in drafters else []
-    for drafter in (each for each in drafters if each != NO_DRAFTER):
-        by: DraftBy = "lookup" if drafter == LOOKUP else "drafter"
-        side = 0 if drafter == LOOKUP else sides.index(drafter)
-        for size in block_sizes:
-            lane = replace(settings, speculation=True, block_size=size, draft_by=by)
-            lanes.append(Lane(block_name(size, drafter), lane, side))
-    if len(set(drafters)) < len(drafters) or len(lanes) < 2:
-        raise ValueError(f"a race needs two lanes or more, each once, not {','.join(drafters)}")
-    return tuple(lanes), sides
-
-
-def lanes_against(
-    settings: GenerationSettings, block_sizes: Sequence[BlockSize], servers: Sequence[str], drafter: str = "dflash"
-) -> tuple[Lane, ...]:
-    """A lane for each block size on the engine, if there are any, and one for each server, by its name."""
-    own = [Lane(block_name(size, drafter), replace(settings, block_size=size)) for size in block_sizes]
-    others = [Lane(name, settings, side) for side, name in enumerate(servers, start=1 if own else 0)]
-    return (*own, *others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +92,11 @@ class LaneResult:
     def tokens_per_pass(self) -> float:
         """Tokens behind the first that a pass of the target writes; 0 without one."""
         return (self.num_tokens - 1) / self.target_passes if self.target_passes else 0.0
+
+    @property
+    def pass_ms(self) -> float:
+        """Milliseconds between two passes of the target: those of a round; 0 without one."""
+        return self.decode_ms / self.target_passes if self.target_passes else 0.0
 
     @property
     def draft_passes(self) -> int:

@@ -10,7 +10,8 @@ from typing import Any
 from engine.events import EngineReady
 
 from ..export.document import CellTable, ExportedPage, Heading, Lanes, Origin, Prose
-from .race import LOOKUP, Divergence, LaneResult, RaceResult
+from .lanes import LOOKUP
+from .race import Divergence, LaneResult, RaceResult
 
 HOW = (
     "One engine ran the lanes one after the other, each from the same caches and warmed up. The clock starts at the "
@@ -57,8 +58,10 @@ def race_table(result: RaceResult, *, brief: bool = False) -> CellTable:
     columns["first token"] = [f"{lane.ttft_ms:.0f} ms" for lane in result.lanes]
     if not brief:
         columns["tokens"] = [str(lane.num_tokens) for lane in result.lanes]
-        columns["target passes"] = [str(lane.target_passes) for lane in result.lanes]
-        columns["draft passes"] = [str(lane.draft_passes) for lane in result.lanes]
+        columns["rounds"] = [str(lane.target_passes) for lane in result.lanes]
+        columns["drafted"] = [str(lane.draft_passes) for lane in result.lanes]
+        columns["tokens/round"] = [f"{lane.tokens_per_pass:.2f}" for lane in result.lanes]
+        columns["ms/round"] = [f"{lane.pass_ms:.2f}" for lane in result.lanes]
     if any(lane.joules is not None for lane in result.lanes):
         columns["joules"] = ["–" if lane.joules is None else f"{lane.joules:.0f}" for lane in result.lanes]
     return CellTable((tuple(columns), *zip(*columns.values(), strict=True)))
@@ -132,6 +135,7 @@ def _lane_object(result: RaceResult, lane: LaneResult) -> dict[str, Any]:
         "draft_passes": lane.draft_passes,
         "mean_acceptance_length": facts.mean_acceptance_length,
         "tokens_per_round": facts.tokens_per_round,
+        "round_ms": lane.pass_ms,
         "num_reused_tokens": median(run.answer.num_reused_tokens for run in lane.runs),
         "joules": lane.joules,
         "first_divergence": None if parting is None else _divergence_object(parting),

@@ -60,9 +60,11 @@ def row_of(step: Step, pieces: dict[Piece, int]) -> Row:
     while given and given[-1] is None:
         given.pop()
     own: list[int | None] = []
-    for token, text, verdict, channel, probability in zip(*(column[kept:] for column in emitted), strict=True):
-        kind = VERDICTS.index(verdict) * len(CHANNELS) + CHANNELS.index(channel)
-        own += (put((token, text), len(pieces)), kind, doubts(probability))
+    for place in range(kept, len(emitted.ids)):
+        kind = VERDICTS.index(emitted.verdicts[place]) * len(CHANNELS) + CHANNELS.index(emitted.channels[place])
+        own += (
+            put((emitted.ids[place], emitted.texts[place]), len(pieces)), kind, doubts(emitted.probabilities[place])
+        )  # fmt: skip
     choice, draft_ms, verify_ms = step.choice, step.draft_ms, step.verify_ms
     return (
         step.index,
@@ -107,9 +109,11 @@ def _rare(step: Step, pieces: dict[Piece, int]) -> dict[str, Any] | None:
 
 def _emitted_as_drafted(draft: DraftColumns, emitted: EmittedColumns) -> int:
     """How many emitted tokens, from the first on, are exactly what their draft says: accepted, in one channel."""
-    count, channel = 0, emitted.channels[:1]
-    for token in zip(*emitted, draft.ids, draft.texts, draft.target_probabilities, strict=False):
-        if token[2] != "accepted" or token[:2] != token[5:7] or (token[3],) != channel or token[4] != token[7]:
+    count, first = 0, emitted.channels[:1]
+    for token, text, verdict, channel, given, drafted, guess, judged in zip(
+        *emitted, draft.ids, draft.texts, draft.target_probabilities, strict=False
+    ):
+        if verdict != "accepted" or token != drafted or text != guess or given != judged or (channel,) != first:
             break
         count += 1
     return count

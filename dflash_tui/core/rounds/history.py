@@ -184,6 +184,15 @@ class StepHistory:
         told = ((self.total_us[place] / MICROSECONDS, self.verified[place]) for place in places if self._drafted[place])
         return [Pair(one_row, took, verified + 1) for took, verified in told if took > 0]
 
+    def pass_times(self, index: int) -> Iterator[tuple[int, int]]:
+        """Rows and microseconds of each pass of the target up to and with step ``index``, those that were taken to
+        compare included, and the prompt's left out."""
+        for place in range(1, range(len(self))[index] + 1):
+            if self._timed[place] and self.verify_us[place] > 0:
+                yield self.verified[place] + 1, self.verify_us[place]
+            if (beside := self._beside_us[place] - self._beside_us[place - 1]) > 0:
+                yield 1, beside
+
     def is_timed(self, index: int) -> bool:
         """Whether it is known how long draft and verify of step ``index`` took."""
         return bool(self._timed[index])

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from engine.commands import Method
 from engine.events import Clock, DraftToken, EmittedToken, Step, TreeToken
 from engine.sampling.philox import uniform
 
@@ -23,12 +24,19 @@ Outcome = Literal["accepted", "rejected", "discarded", "unverified", "ended", "b
 
 CHOICES = ("first", "second", "third", "fourth")
 """What the drafter's choices of a position are called."""
+CONDITIONED: dict[Method, str] = {
+    "dflash2": ", chosen as what best follows its own",
+    "dspark": ", corrected by its own",
+    "eagle3": ", drafted behind its own",
+    "mtp": ", drafted behind its own",
+}
+"""How a guess depends on the drafter's guess before it; in other methods it doesn't."""
 LONGEST_LOOK = 120
 """How many rounds ``Inspection.widths`` goes back at most: more than any screen has room for."""
 
 
-ROUNDED = 0.005
-"""How far off a chance and the worth of a time may be as they are told."""
+ROUNDED, ROUNDED_MS = 0.001, 0.0005
+"""How far off a chance, and milliseconds, may be as they are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,8 @@ class Inspection:
     """Whose clock took the round's times."""
     recurs: bool = False
     """Whether the target keeps a memory that forgets."""
+    method: Method | None = None
+    """How the drafter guesses; None where that isn't known."""
     widths: tuple[int, ...] = ()
     """How many drafts the rounds up to this one verified, as far back as anybody looks; 0 where nothing was drafted."""
 
@@ -137,7 +147,7 @@ class Inspection:
             return f"checked {which}, to see whether guesses are worth their time again", f"checked {which}, as a try"
         further = min(verified + 1, drafted)
         # A pass may be no slower for one row more: then even a hopeless guess is worth a look.
-        cost = f"costs {choice.cost_ms:.2f} ms" if choice.cost_ms >= 0.005 else "costs no time"
+        cost = f"costs {choice.cost_ms:.2f} ms" if choice.cost_ms >= 0.005 else "costs under 0.01 ms"
         if verified == drafted and not step.tree:  # a chance of nearly 1 beside a guess that fell would read as wrong
             return f"checked {which}: the {ordinal(drafted)} {cost}", f"checked {which}"
         said = f"checked {f'the {verified} likeliest' if step.tree else which}: "
@@ -151,7 +161,9 @@ class Inspection:
         few are, whatever their chances."""
         choice = self.step.choice
         left = self.step.num_verified < (MAX_DRAFT if self.step.tree else len(self.step.draft))
-        return choice is not None and left and choice.chance - choice.cost_ms * choice.tok_s / 1e3 > ROUNDED
+        if choice is None or not left:
+            return False
+        return choice.chance - ROUNDED > (choice.cost_ms + ROUNDED_MS) * choice.tok_s / 1e3
 
     @property
     def _choice(self) -> str:
@@ -189,7 +201,7 @@ class Inspection:
             case "accepted" if draft and draft.source == "lookup":
                 return f"{picked}: that is what came next where the text stood before, so it is kept."
             case "accepted":
-                return f"{picked}: that is what the drafter had guessed, so it is kept."
+                return f"{picked}: that is what the drafter had guessed{self._knowing(place)}, so it is kept."
             case "rejected" if draft and choice:
                 given = "" if draft.target_probability is None else f" ({_percent(draft.target_probability)})"
                 fallen = [each.token for each in column.further if each.fate == "rejected"]
@@ -198,7 +210,8 @@ class Inspection:
                 falls = f" nor the drafter's {more}" * bool(others)
                 falls += " nor what was looked up" * (others < len(fallen))
                 falls += ": the guesses fall" if fallen else ": the guess falls"
-                return f"{picked}, not {quoted(draft.text)}{given}{falls}, the target's token stands."
+                guess = f"{quoted(draft.text)}{given}{self._knowing(place)}"
+                return f"{picked}, not {guess}{falls}, the target's token stands."
             case "bonus" if self.step.tree:
                 return f"Behind what was kept nothing was checked, so the target adds one: {_lower(picked)}."
             case "bonus":
@@ -242,6 +255,13 @@ class Inspection:
             return f"The target's sample is {name}{share}"
         return f"The random number u = {column.noise:.3f} falls on {name} ({odds or NOT_KNOWN} of the target's odds)"
 
+    def _knowing(self, place: int) -> str:
+        """The end of a clause about a guess of the drafter, which says what that was made from beside the text: its own
+        guess before, in methods where it is, and how; empty for a first guess, and where all are made at once."""
+        before = self.columns[place - 1].draft if place else None
+        how = CONDITIONED.get(self.method) if self.method else None
+        return "" if how is None or before is None else f" {how} {quoted(before.text)}"
+
     def choices(self, place: int) -> str:
         """All that was verified at a column, in a sentence; empty where that was the drafter's first choice alone."""
         column = self.columns[place]
@@ -263,12 +283,19 @@ def inspect(
     plain_ms: float | None,
     times: Clock = "engine",
     recurs: bool = False,
+    method: Method | None = None,
 ) -> Inspection:
     """Takes step ``index`` of a turn apart (``IndexError``: no such step). ``first_position``: the number of prompt
-    tokens; ``seed``: of the engine's noise, None where it was another's; ``recurs``: as of ``EngineReady``."""
+    tokens; ``seed``: of the engine's noise, None where it was another's; ``recurs`` and ``method`` as of
+    ``EngineReady``."""
     step, before = history[index], history.tokens_before(index)
     found = inspect_step(step, before, first_position + before, seed, plain_ms, times)
-    return replace(found, recurs=recurs, widths=tuple(history.verified[max(index - LONGEST_LOOK + 1, 1) : index + 1]))
+    return replace(
+        found,
+        recurs=recurs,
+        method=method,
+        widths=tuple(history.verified[max(index - LONGEST_LOOK + 1, 1) : index + 1]),
+    )
 
 
 def telling(steps: Iterable[Step]) -> Step:

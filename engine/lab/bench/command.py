@@ -26,10 +26,10 @@ from ...loading.checkpoint import compute_dtype, load_drafter, load_target, pick
 from ...loading.memory_plan import MemoryPlan, available_memory, gigabytes, plan_of
 from ...loading.pair_loader import use_fitting_threads
 from ...loading.stored_format import stored_format
+from ...measured.ceiling import Ceiling, measure_ceiling
 from ...models.drafter import Drafter
 from ...models.packed import format_of_target, shape_of
 from ...models.target import TargetModel
-from .ceiling import Ceiling, measure_ceiling
 from .floor import floor_of
 from .measure import Bench, PrefillFigures, RoundFigures, longest
 from .policy import PolicyFigures, measure_policies, policy_table

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ...kernels.weights.int8 import Int8Weight
 from ...kernels.weights.kinds import bytes_of
 from ...layer_config import AttentionConfig, DeltaConfig
+from ...measured.ceiling import weight_bytes
 from ...models.target import TargetModel
 from .shapes import Shape
 
@@ -66,18 +67,15 @@ class Floor:
 
 def floor_of(shape: Shape, target: TargetModel, drafts_in_8_bits: bool = False) -> Floor:
     """The floor of a shape, from the weights of a target and of the shape's drafter; nothing is allocated."""
-    dtype = target.dtype
+    dtype, head, weights = target.dtype, target.head, weight_bytes(target)
     with META:
         drafter = nn.Module() if shape.drafter is None else shape.drafter.build().to(dtype)
-    head, moe = target.head, shape.target.moe
-    untied = 0 if head is target.embed_tokens.weight else head.nbytes
-    all_experts = sum(tensor.nbytes for name, tensor in target.named_parameters() if ".experts." in name)
     return Floor(
         shape=shape,
         itemsize=dtype.itemsize,
-        body=bytes_of(target) - head.nbytes - untied - all_experts,
-        expert=all_experts // moe.num_experts if moe else 0,
-        head=head.nbytes,
+        body=weights.body,
+        expert=weights.expert,
+        head=weights.head,
         draft_head=_in_8_bits(head) if drafts_in_8_bits else head.nbytes,
         drafter=sum(map(_in_8_bits, drafter.parameters())) if drafts_in_8_bits else bytes_of(drafter),
     )

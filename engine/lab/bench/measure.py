@@ -12,7 +12,7 @@ from ...commands import MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, BlockSize, GenerationSet
 from ...decoding.decoder import Decoder
 from ...decoding.rounds import Prompt, Round
 from ...kv_cache.cache import Cache
-from .ceiling import Ceiling
+from ...measured.ceiling import Ceiling
 from .floor import Floor
 from .routing import Routing, distinct_experts, force_routing, forced_scores
 from .script import MAX_SCRIPT, Script, ScriptedHostRounds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from .ceiling import Ceiling
+from ...measured.ceiling import Ceiling
 from .measure import PrefillFigures, RoundFigures
 
 ROUND_HEADS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
-from ...commands import NO_DRAFTER
+from ...commands import NO_DRAFTER, Method
 from ...errors import Option, WeightsFailure
 from ...files.json_fields import DOWNLOAD_AGAIN, Fields
 from ...layer_config import (
@@ -107,6 +107,10 @@ class DFlashConfig(DrafterConfig):
             embedding_scale=optional_number(merged, "input_embedding_scale"),
             logit_softcap=optional_number(merged, "final_logit_softcapping"),
         )  # fmt: skip
+
+    @property
+    def method(self) -> Method:
+        return "dflash2" if self.second is not None else "dspark" if self.markov is not None else "dflash"
 
     @property
     def first_drafts(self) -> bool:

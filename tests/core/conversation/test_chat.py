@@ -80,12 +80,11 @@ def test_no_notice_stands_between_a_question_that_waited_and_its_answer(sent: li
     assert told.index("no drafter") < told.index("slow here") and told.count("slow") == 1
 
 
-def test_a_stop_before_the_turn_began_is_kept(chat: Chat, sent: list[Command]) -> None:
+def test_a_stop_names_its_turn_and_is_sent_once(chat: Chat, sent: list[Command]) -> None:
     chat.ask("one")
     assert chat.stop() and chat.stop()
-    assert sent[1:] == [Stop()]
     chat.apply(TurnStarted(1, 1, 0, {}))
-    assert sent[1:] == [Stop(), Stop()]
+    assert sent[1:] == [Stop(1)]
     chat.apply(TurnFinished(1, "stopped", ""))
     assert not chat.stopping and not chat.stop()
 
@@ -94,7 +93,7 @@ def test_settings_change_now_and_for_the_next_turn(chat: Chat, sent: list[Comman
     chat.ask("one")
     chat.adjust(block_size=8)
     chat.adjust(temperature=0.5)
-    assert sent[1:] == [Adjust(block_size=8), Adjust(temperature=0.5)]
+    assert sent[1:] == [Adjust(block_size=8, turn=1), Adjust(temperature=0.5, turn=1)]
     answer(chat, "1")
     chat.adjust(block_size=6)
     assert len(sent) == 3

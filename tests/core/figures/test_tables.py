@@ -8,9 +8,11 @@ from hypothesis import given
 
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.figures.gpu import GpuReading
+from dflash_tui.core.figures.pass_costs import pass_costs
 from dflash_tui.core.figures.statistics import RoundCost, TurnSnapshot
-from dflash_tui.core.figures.tables import GaugeFacts, Table, tables
-from dflash_tui.core.rounds.history import StepHistory
+from dflash_tui.core.figures.table import Table
+from dflash_tui.core.figures.tables import BEYOND_MEMORY, GaugeFacts, tables
+from dflash_tui.core.rounds.history import StepHistory, history_of
 from engine.events import Step, TurnStarted
 from support.events_for_tests import make_step
 from tests.core.rounds_for_tests import rounds
@@ -31,7 +33,13 @@ def played(steps: list[Step]) -> TurnSnapshot:
 
 @given(rounds())
 def test_every_table_is_even_and_says_something(steps: list[Step]) -> None:
-    made = tables(GaugeFacts(played(steps), max_context=4096, num_prompt_tokens=40, screen_load=0.05))
+    history = history_of(steps)
+    costs = pass_costs(history.pass_times(-1)) if steps else ()
+    timed = [step for step in steps[1:] if step.verify_ms]
+    assert sum(each.passes for each in costs) == len(timed) + sum((step.alone_ms or 0) > 0 for step in steps[1:])
+    facts = GaugeFacts(played(steps), max_context=4096, num_prompt_tokens=40, screen_load=0.05, rows=2)
+    made = tables(facts, costs)
+    assert tables(facts, costs, drawn=False)[0] == made[0]
     for table in made:
         assert table.rows and len({len(row) for row in (*table.rows, *([table.head] if table.head else []))}) == 1
         assert all(cell for row in table.rows for cell in row)
@@ -76,3 +84,10 @@ def test_costs_leave_the_first_round_out() -> None:
     cost = history.cost(-1)
     assert cost.rounds == 3 and cost.parts == (1.0, 2.0, 0.0)
     assert RoundCost().parts == (0.0, 0.0, 0.0)
+
+
+def test_what_memory_allows_is_said_where_its_pace_is_known() -> None:
+    turn = played([replace(make_step(0, 0, index=0), time=0.0), make_step(3, 4, time=0.1)])
+    rows = dict(by_id(GaugeFacts(turn, floor_ms=50.0))["speed"].rows)
+    assert rows[BEYOND_MEMORY] == "2.00×", "forty tokens a second, where twenty can be read"
+    assert BEYOND_MEMORY not in dict(by_id(GaugeFacts(turn))["speed"].rows)

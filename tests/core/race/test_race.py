@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from dflash_tui.core.figures.speed_up import SpeedUp
 from dflash_tui.core.race.clock import RaceClock
-from dflash_tui.core.race.race import ALONE, LaneResult, Race, RaceResult, Run, as_race, lanes_for
+from dflash_tui.core.race.lanes import ALONE, lanes_for
+from dflash_tui.core.race.race import LaneResult, Race, RaceResult, Run, as_race
 from dflash_tui.core.race.report import describe_divergence, race_object, race_remarks, race_table
 from dflash_tui.core.rounds.pace import pace_words, race_pace
 from engine.commands import Ask, Command, GenerationSettings, Message, Stop

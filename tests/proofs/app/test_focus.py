@@ -92,7 +92,7 @@ async def test_choosing_the_width_shows_on_the_slider(launch: Launch) -> None:
         block = chat.screen.query_one(BlockSlider)
         assert chat.sent(Ask)[0].settings.block_size == AUTO and block.describe() == "auto"
         await chat.ask("/block 16")
-        assert chat.sent(Adjust) == [Adjust(block_size=16)] and block.describe() == "16 (15+1)"
+        assert chat.sent(Adjust) == [Adjust(block_size=16, turn=1)] and block.describe() == "16 (15+1)"
         await chat.ask("/block sometimes")
         assert "auto|2–16" in chat.notices()
         chat.prompt.clear()

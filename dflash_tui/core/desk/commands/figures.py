@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ...conversation.slash import Argument, SlashError
+from ...race.lanes import kind_of, lanes_against
 from ...race.opponent import Opponent
-from ...race.race import Joules, Race, kind_of, lanes_against
+from ...race.race import Joules, Race
 from ...race.report import host_of
 from ..command import Command
 from ..desk import Desk
@@ -50,7 +51,7 @@ def _race_against(desk: Desk, argument: str) -> None:
     messages, settings = question_of(desk.chat, question.strip()), desk.chat.settings
     own = [host_of(ready.server)] if ready.server else []
     lanes = lanes_against(
-        settings, [] if own else [settings.block_size], [*own, host_of(against)], kind_of(ready.drafter)
+        settings, [] if own else [settings.block_size], [*own, host_of(against)], ready.method or kind_of(ready.drafter)
     )
 
     def create(_: Joules) -> Race:

@@ -16,7 +16,6 @@ from engine.decoding.device_rounds import DeviceRounds
 from engine.errors import DeviceFailure
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.lab.bench import command, measure
-from engine.lab.bench.ceiling import Ceiling
 from engine.lab.bench.command import choose_rounds, main, run
 from engine.lab.bench.floor import Floor, floor_of
 from engine.lab.bench.measure import Bench, acceptance_script
@@ -24,6 +23,7 @@ from engine.lab.bench.profile import KernelRun, steady, summarise
 from engine.lab.bench.routing import distinct_experts, force_routing, forced_scores
 from engine.lab.bench.shapes import PUBLISHED, Shape, published_config, read_shape
 from engine.lab.bench.weights import random_pair
+from engine.measured.ceiling import Ceiling
 from engine.models.packed import shape_of
 from tests.engine.small_decoders import run_turn, settings
 
