@@ -20,7 +20,7 @@ from .kernels.toolchain.card import card_of
 from .kernels.toolchain.disk_cache import read_compiler_beside
 from .limits import ANYTHING, ONCE_MORE, Limit, Limits, goes_in_circles
 from .loading import checkpoint
-from .loading.choose_rounds import Way, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
+from .loading.choose_rounds import Tiling, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
 from .loading.memory_plan import MemoryPlan
 from .loading.pair_loader import Emit, LoadCancelled, PairLoader, thread_choice, use_fitting_threads
 from .loading.precompile import Compiling
@@ -139,7 +139,7 @@ class Runner:
         fresh, rate = len(prompt.ids), 0.0  # tokens of the prompt that had to run, and how many a millisecond
         token_ids: list[int] = []
         end = 0  # tokens, of an answer that goes round in circles
-        turn = TurnEvents(self, ask, prompt, started)
+        turn = TurnEvents(ask, prompt, started, self.tokenizer, self.decoder.drafter)
         self._take_threads()
         for progress in self.decoder.decode(prompt, poll, ask.compares, ask.turn):
             if isinstance(progress, Round):
@@ -215,7 +215,7 @@ class Runner:
         rounds, so that the first question doesn't pay for first-time set-up."""
         target, drafting = self.decoder.target, plan.drafting
         prompt = self.tokenizer.prompt([Message("user", "Hi")], thinking=False)
-        ways: list[Way] = []
+        ways: list[Tiling] = []
         head, from_file = None, None
         if plan.device_rounds:
             from_file = kept_tiles(self.decoder, drafting.head_in_8_bits)

@@ -26,12 +26,12 @@ def load_runner(
 ) -> Runner | None:
     """Imports torch and loads a pair on the calling thread, telling of it as it goes; None when cancelled meanwhile."""
     from .loading.cuda_context import wake_gpu
-    from .loading.precompile import standing_by
+    from .loading.precompile import precompiler_process
 
     # Both run beside the imports.
     if options.device != "cpu":
         wake_gpu()
-    with standing_by(options) as compiler:
+    with precompiler_process(options) as compiler:
         with gc_paused():
             from .runner import Runner
 

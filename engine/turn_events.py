@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from .commands import Ask
 from .decoding.rounds import Prompt, Round
@@ -21,13 +20,11 @@ from .events import (
     rounded,
 )
 from .files.json_fields import DOWNLOAD_AGAIN
+from .models.drafter import Drafter
 from .rounds.statistics import TurnMeter
 from .rounds.step import DraftColumns, EmittedColumns, TreeColumns, in_columns
 from .speculation.trees import LOOKED_UP
-from .tokenization.tokenizer import stream_of
-
-if TYPE_CHECKING:
-    from .runner import Runner
+from .tokenization.tokenizer import ChatTokenizer, stream_of
 
 
 class TurnEvents:
@@ -35,18 +32,17 @@ class TurnEvents:
 
     ``begun`` opens the turn, ``step`` follows for every round, ``finished`` closes it."""
 
-    def __init__(self, runner: Runner, ask: Ask, prompt: Prompt, started: float):
-        self.runner = runner
+    def __init__(self, ask: Ask, prompt: Prompt, started: float, tokenizer: ChatTokenizer, drafter: Drafter | None):
         self.turn = ask.turn
         self.settings = ask.settings
-        self.question = runner.tokenizer.decode(prompt.ids) if ask.prompt else ask.messages[-1].content
+        self.question = tokenizer.decode(prompt.ids) if ask.prompt else ask.messages[-1].content
         self.started = started
-        self.stream = stream_of(runner.tokenizer, prompt.ids)
+        self.piece, self.stream = tokenizer.piece, stream_of(tokenizer, prompt.ids)
         self.meter = TurnMeter(len(prompt.ids))
         self.index = 0
         self.text = self.thought = ""
         """The answer so far, and what was thought."""
-        drafter = runner.decoder.drafter
+        self.max_block_size = 1 if drafter is None else drafter.config.block_size
         kind = None if drafter is None else drafter.config.kind
         self.by_drafter: Source | None = None if kind == "dflash" else kind
         """The source named for tokens that the drafter guessed; None for a DFlash drafter, which is the default."""
@@ -70,7 +66,7 @@ class TurnEvents:
             verify_ms=rounded(done.verify_ms, MICROSECONDS),
             total_ms=rounded(done.total_ms, MICROSECONDS),
             context_length=done.context_length,
-            block_size=done.settings.block_rows(self.runner.max_block_size),
+            block_size=done.settings.block_rows(self.max_block_size),
             temperature=done.settings.temperature,
             choice=_width_choice(done),
             tree=in_columns(self._tree(done)) if done.tree else (),
@@ -87,7 +83,7 @@ class TurnEvents:
         by_drafter = len(ids) if done.match is None or done.tree else done.num_agreed
         return DraftColumns(
             ids,
-            tuple(map(self.runner.tokenizer.piece, ids)),
+            tuple(map(self.piece, ids)),
             _probabilities(done.draft_probabilities),
             (*_probabilities(judged), *[None] * (len(ids) - len(judged))),
             (*[self.by_drafter] * by_drafter, *["lookup"] * (len(ids) - by_drafter)),  # type: ignore[arg-type]
@@ -96,7 +92,7 @@ class TurnEvents:
     def _tree(self, done: Round) -> TreeColumns:
         parents, depths, choices, _ = zip(*done.tree, strict=True)
         sources = tuple("lookup" if choice == LOOKED_UP else self.by_drafter for choice in choices)
-        texts, chances = map(self.runner.tokenizer.piece, done.tree_ids), _probabilities(done.tree_probabilities)
+        texts, chances = map(self.piece, done.tree_ids), _probabilities(done.tree_probabilities)
         return TreeColumns(parents, depths, choices, done.tree_ids, tuple(texts), chances, sources)
 
     def _emitted(self, done: Round) -> EmittedColumns:

@@ -59,7 +59,7 @@ class ChatApp(ThemedApp):
         self.typed = begin.typed if begin else b""
         self._keys = accepted_keys(self.screen_options.keys, ACTIONS)
         """The user's own keys, and which of them could not be taken."""
-        self.chat_screen.said = said_with(self._keys.keymap, ACTIONS)
+        self.chat_screen.with_keys = said_with(self._keys.keymap, ACTIONS)
         self.chat_screen.viewer.motion.moves = not self.screen_options.reduced_motion
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
@@ -70,7 +70,9 @@ class ChatApp(ThemedApp):
                 if action.listed:
                     slash = f"/{action.slash}" if action.slash else ""
                     name = f"{action.label:{PALETTE_NAMES}} {keys.get(action.id, ''):{PALETTE_KEYS}} {slash}"
-                    yield SystemCommand(name.rstrip(), screen.said(action.title), partial(screen.action_act, action.id))
+                    yield SystemCommand(
+                        name.rstrip(), screen.with_keys(action.title), partial(screen.action_act, action.id)
+                    )
         yield from super().get_system_commands(screen)
 
     async def on_event(self, event: events.Event) -> None:
@@ -85,7 +87,7 @@ class ChatApp(ThemedApp):
 
     def notify(self, message: str, *, title: str = "", markup: bool = True, **options: Any) -> None:
         """Show a notice as Textual does, but name the user's own keys in it and put the title on the message's line."""
-        message = self.chat_screen.said(message)
+        message = self.chat_screen.with_keys(message)
         if title:
             text = Content.from_markup(message) if markup else Content(message)
             message, markup = Content.assemble((title, "bold"), "  ", text).markup, True

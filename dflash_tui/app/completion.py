@@ -9,7 +9,7 @@ from dflash_tui.core.attachments.mentions import completions
 from dflash_tui.core.desk.command import Command, Host
 from dflash_tui.core.text.harmless import sanitise
 
-from .keymap import Said
+from .keymap import NameKeys
 
 NO_KEYS: Mapping[str, str] = {}
 
@@ -42,7 +42,11 @@ def complete_file(line: str) -> list[Candidate]:
 
 
 def complete(
-    text: str, commands: Iterable[Command[Host]], host: Host, in_keys: Said = str, keys: Mapping[str, str] = NO_KEYS
+    text: str,
+    commands: Iterable[Command[Host]],
+    host: Host,
+    in_keys: NameKeys = str,
+    keys: Mapping[str, str] = NO_KEYS,
 ) -> list[Candidate]:
     """Candidates for a prompt, best first: commands, then their values. None for other or already complete text.
     ``keys``: by a command's id."""

@@ -42,7 +42,7 @@ def accepted_keys(wanted: Mapping[str, Entry], actions: Mapping[str, Command[Any
     mistakes: list[str] = []
     for id, entry in wanted.items():
         if problem := _problem(id, str(entry.value), actions):
-            mistakes.append(f"{entry.place}: {problem}")
+            mistakes.append(f"{entry.location}: {problem}")
         else:
             asked[id] = _keys(str(entry.value))
     owners = {key: id for id, keys in asked.items() for key in keys}
@@ -56,7 +56,9 @@ def accepted_keys(wanted: Mapping[str, Entry], actions: Mapping[str, Command[Any
             if winner == id:
                 continue
             if key in asked.get(id, ()) and wanted[id].path == wanted[winner].path:
-                mistakes.append(f"{wanted[id].place}: {key} goes to {winner}, whose line comes later, and not to {id}")
+                mistakes.append(
+                    f"{wanted[id].location}: {key} goes to {winner}, whose line comes later, and not to {id}"
+                )
             else:
                 losses.append(f"{key} is now {winner} and no longer {id}")
     return AcceptedKeys(keymap, mistakes, losses)
@@ -110,11 +112,11 @@ def key_name(key: str) -> str:
     return "+".join(_NAMES.get(key_part, key_part.capitalize()) for key_part in key.split("+"))
 
 
-Said = Callable[[str], str]
+NameKeys = Callable[[str], str]
 """Gives a sentence back with the user's own keys in the place of the usual ones."""
 
 
-def said_with(keymap: Mapping[str, str], actions: Mapping[str, Command[Any]]) -> Said:
+def said_with(keymap: Mapping[str, str], actions: Mapping[str, Command[Any]]) -> NameKeys:
     """Puts the user's keys in the place of the usual ones that a sentence names. In that of a key which another action
     has now: the key that stands in, else the slash command, else the palette's key. Keys that are a letter or a sign
     alone stay: a sentence has others."""

@@ -3,7 +3,7 @@
 import gc
 
 
-def set_objects_aside() -> None:
+def freeze_garbage_collector() -> None:
     """Tell the garbage collector to leave alone what loading made: some hundred thousand objects that never go away.
     Takes a quarter of a second, in which nothing can be drawn or answered."""
     gc.collect()

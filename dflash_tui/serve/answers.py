@@ -14,7 +14,7 @@ from engine.events import PROBABILITY_STEPS, EmittedToken, FinishReason, Prefill
 
 from .requests import CompletionRequest
 from .stop_texts import StopTextFilter
-from .tool_calls import CallReader, Part
+from .tool_calls import AnswerPart, CallReader
 
 _REASONS: dict[FinishReason, str] = {"stop": "stop", "length": "length", "context": "length", "stopped": "stop"}
 LEAST_PROBABILITY = 0.5 / PROBABILITY_STEPS
@@ -54,12 +54,12 @@ class AnswerProgress:
     @property
     def stopped(self) -> bool:
         """Whether one of the request's own stops came, so that the rest of the answer isn't wanted."""
-        return self._watch.found is not None or self._stop_id is not None
+        return self._watch.stop_text is not None or self._stop_id is not None
 
     @property
     def stop_reason(self) -> str | int | None:
         """The stop text or stop token that ended the answer; None where none did."""
-        return self._watch.found if self._stop_id is None else self._stop_id
+        return self._watch.stop_text if self._stop_id is None else self._stop_id
 
     def begin(self, event: TurnStarted) -> None:
         self._prompt_tokens, self._reused = event.num_prompt_tokens, event.num_reused_tokens
@@ -83,9 +83,9 @@ class AnswerProgress:
         self._num_thought += sum(token.channel == "thought" for token in piece.tokens)
         self._last_ms = 1000 * step.time
         self._first_ms = self._last_ms if self._first_ms is None else self._first_ms
-        if step.verify_width > 1 and step.num_drafted:
+        if step.num_verified:
             self._accepted.append(step.num_accepted)
-            self._drafted.append(step.verify_width - 1)
+            self._drafted.append(step.num_verified)
         return piece
 
     def _ends_with(self, token: EmittedToken, piece: Piece) -> bool:
@@ -104,7 +104,7 @@ class AnswerProgress:
             self._sort(piece, [*self._calls.push(piece.text), *self._calls.rest()])
         return piece
 
-    def _sort(self, piece: Piece, parts: list[Part]) -> None:
+    def _sort(self, piece: Piece, parts: list[AnswerPart]) -> None:
         """Puts text and calls where they belong in a piece."""
         piece.text = "".join(text for text in parts if isinstance(text, str))
         for text in parts:

@@ -30,9 +30,9 @@ class RoundTotals:
 
     def add(self, step: Step) -> None:
         self.written += step.num_emitted
-        if step.num_drafted and step.verify_width > 1:
+        if step.num_verified:
             self.drafts += 1
-            self.drafted += step.verify_width - 1
+            self.drafted += step.num_verified
             self.accepted += step.num_accepted
             for index in range(step.num_accepted):
                 self.by_position[index] += 1

@@ -17,7 +17,7 @@ from .conversation import read_messages, read_tools, wrong
 from .failures import ApiFailure
 
 T = TypeVar("T")
-Kind = Literal["chat", "text"]
+RequestKind = Literal["chat", "text"]
 """A conversation, or a text to write on."""
 
 MAX_STOPS, MAX_STOP_CHARACTERS = 256, 1000
@@ -34,7 +34,7 @@ _COMMON = {
     "stop_token_ids", "logprobs", "user", "timings_per_token", "return_token_ids", "return_dflash_events", "n_predict",
     *({setting.name for setting in SETTINGS} - {"max_new_tokens", "thinking"}),
 }  # fmt: skip
-_KNOWN: dict[Kind, set[str]] = {
+_KNOWN: dict[RequestKind, set[str]] = {
     "chat": _COMMON | {"messages", "max_completion_tokens", "chat_template_kwargs", "tools"},
     "text": _COMMON | {"prompt"},
 }
@@ -108,7 +108,7 @@ refused."""
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    kind: Kind
+    kind: RequestKind
     settings: GenerationSettings
     messages: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
@@ -175,7 +175,7 @@ def _no_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number")
 
 
-def parse(kind: Kind, data: Mapping[str, Any], offer: Offer) -> CompletionRequest:
+def parse(kind: RequestKind, data: Mapping[str, Any], offer: Offer) -> CompletionRequest:
     """What a request asks for. Raises :class:`ApiFailure` for what this server can't do as asked."""
     fields = _Fields(data)
     unknown = _unknown(kind, data)
@@ -281,7 +281,7 @@ def _is_digits(value: str | float) -> bool:
     return isinstance(value, str) and value.strip().removeprefix("-").isdecimal()
 
 
-def _unknown(kind: Kind, data: Mapping[str, Any]) -> tuple[str, ...]:
+def _unknown(kind: RequestKind, data: Mapping[str, Any]) -> tuple[str, ...]:
     """The parameters that nobody here knows. Raises :class:`ApiFailure` for one that is known and can't be had."""
     others = [name for name, value in data.items() if not (value is None or name in _KNOWN[kind] or name in IGNORED)]
     for name in others:
@@ -389,7 +389,7 @@ def _stops(value: Any) -> tuple[str, ...]:
     return tuple(stops)
 
 
-def _logprobs(kind: Kind, value: Any) -> bool:
+def _logprobs(kind: RequestKind, value: Any) -> bool:
     """Whether the emitted tokens' probabilities are wanted. A chat says so with true, a completion with a number of
     alternatives, of which none can be had."""
     if kind == "text" and isinstance(value, int) and not isinstance(value, bool):

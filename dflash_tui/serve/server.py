@@ -15,7 +15,7 @@ from typing import Any
 import uvicorn
 
 from dflash_tui.core.failures import Failure
-from dflash_tui.core.garbage import set_objects_aside
+from dflash_tui.core.garbage import freeze_garbage_collector
 from dflash_tui.core.source import Emit, Happening, Rewind, Source, SourceFactory, StepBatch
 from engine.commands import Close, GenerationSettings, Stop
 from engine.events import EngineError, EngineReady, TurnFinished
@@ -181,6 +181,6 @@ class Serving:
         self._watch(event)
         if not isinstance(event, StepBatch | Rewind):
             if isinstance(event, EngineReady):
-                set_objects_aside()
+                freeze_garbage_collector()
             with suppress(RuntimeError):  # the loop was closed while the engine worked on its last round
                 self.loop.call_soon_threadsafe(self.scheduler.apply, event)

@@ -13,7 +13,7 @@ class StopTextFilter:
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = stops
         self._held = ""
-        self.found: str | None = None
+        self.stop_text: str | None = None
         """The stop text that came; nothing passes after it."""
 
     def push(self, text: str) -> str:
@@ -24,7 +24,7 @@ class StopTextFilter:
         # The stop text that is whole first counts, so that it doesn't matter in which pieces a text comes.
         hits = [(start + len(stop), start, stop) for stop in self._stops if (start := held.find(stop)) >= 0]
         if hits:
-            _, start, self.found = min(hits)
+            _, start, self.stop_text = min(hits)
             self._held = ""
             return held[:start]
         keep = max((overlap(held, stop) for stop in self._stops), default=0)

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from dflash_tui.core.text.overlap import overlap
 from engine.commands import CallSyntax, Tool, ToolCall
 
-Part = str | ToolCall
+AnswerPart = str | ToolCall
 """What an answer is made of."""
 
 MOST_ENDS = 8
@@ -46,7 +46,7 @@ def _called(name: Any, arguments: Any) -> ToolCall:
     return ToolCall(name, arguments)
 
 
-def _gemma(text: str, _: Sequence[Tool]) -> list[Part]:
+def _gemma(text: str, _: Sequence[Tool]) -> list[AnswerPart]:
     """``call:NAME{key:value}``: keys are bare; strings stand between marks, as they are."""
     if (match := _GEMMA.fullmatch(text)) is None:
         raise ValueError("no call")
@@ -57,7 +57,7 @@ def _gemma(text: str, _: Sequence[Tool]) -> list[Part]:
     return [_called(match[1], _JSON.decode("".join(pieces)))]
 
 
-def _qwen(text: str, tools: Sequence[Tool]) -> list[Part]:
+def _qwen(text: str, tools: Sequence[Tool]) -> list[AnswerPart]:
     """JSON, as Qwen3 has it, or a tag for each parameter, as Qwen3-Coder and Qwen3.5 do."""
     if (match := _FUNCTION.fullmatch(text)) is None:
         data = _JSON.decode(text.strip())
@@ -89,9 +89,9 @@ def _kinds(shape: Any) -> set[str]:
     return kinds.union(*(_kinds(each) for listed in choices if isinstance(listed, list) for each in listed))
 
 
-def _llama(text: str, tools: Sequence[Tool]) -> list[Part]:
+def _llama(text: str, tools: Sequence[Tool]) -> list[AnswerPart]:
     """Objects and nothing else, with names of tools: other JSON begins as they do."""
-    calls: list[Part] = []
+    calls: list[AnswerPart] = []
     text = text.strip()
     while text:
         data, end = _JSON.raw_decode(text)
@@ -102,9 +102,9 @@ def _llama(text: str, tools: Sequence[Tool]) -> list[Part]:
     return calls
 
 
-def _harmony(text: str, _: Sequence[Tool]) -> list[Part]:
+def _harmony(text: str, _: Sequence[Tool]) -> list[AnswerPart]:
     """Messages to functions, and others of their channel, in which the model says what it is about to do."""
-    parts: list[Part] = []
+    parts: list[AnswerPart] = []
     while (match := _HARMONY.search(text)) is not None:
         parts.append(text[: match.start()])
         text = text[match.end() :].lstrip()
@@ -119,7 +119,7 @@ def _harmony(text: str, _: Sequence[Tool]) -> list[Part]:
 class _Syntax:
     marks: Mapping[str, str]
     """What a call begins with, and what ends it; "" is the answer's end."""
-    read: Callable[[str, Sequence[Tool]], list[Part]]
+    read: Callable[[str, Sequence[Tool]], list[AnswerPart]]
     """Reads what stands between the marks. Raises what it likes for what is no call."""
     keeps: tuple[str, ...] = ()
     """Marks that are read, too."""
@@ -153,21 +153,21 @@ class CallReader:
         """How many such marks were found that left no call."""
         self._blanks = ""
         """Blanks that are text where text follows."""
-        self._before: Part = ""
+        self._before: AnswerPart = ""
         """What came last; "" where nothing came yet."""
 
-    def push(self, text: str) -> list[Part]:
+    def push(self, text: str) -> list[AnswerPart]:
         """Takes a piece of the answer; returns what is certain now."""
         self._held += text
         return self._sort(last=False)
 
-    def rest(self) -> list[Part]:
+    def rest(self) -> list[AnswerPart]:
         """Gives what was held back, at the end of an answer."""
         parts = self._sort(last=True)
         return parts if isinstance(self._before, ToolCall) or not self._blanks else [*parts, self._blanks]
 
-    def _sort(self, last: bool) -> list[Part]:
-        parts: list[Part] = []
+    def _sort(self, last: bool) -> list[AnswerPart]:
+        parts: list[AnswerPart] = []
         while self._held:
             if not self._mark:
                 start, self._mark = self._next_mark(last)
@@ -187,7 +187,7 @@ class CallReader:
         places = [(start, mark) for mark in marks if (start := held.find(mark)) >= 0]
         return min(places) if places else (len(held) - (0 if last else max(overlap(held, m) for m in marks)), "")
 
-    def _call(self, last: bool) -> list[Part] | None:
+    def _call(self, last: bool) -> list[AnswerPart] | None:
         """Takes the parts that the mark begins out of what is held. None while that isn't whole. A mark at its end that
         leaves no call may have stood in a text of the call, and the next one is tried."""
         closing = self._syntax.marks[self._mark]
@@ -207,14 +207,14 @@ class CallReader:
         self._held = self._held[len(self._mark) :]
         return [self._mark]
 
-    def _read(self, text: str) -> list[Part] | None:
+    def _read(self, text: str) -> list[AnswerPart] | None:
         try:
             return self._syntax.read(text, self._tools)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return None
 
-    def _as_text(self, parts_read: Sequence[Part]) -> list[Part]:
-        parts: list[Part] = []
+    def _as_text(self, parts_read: Sequence[AnswerPart]) -> list[AnswerPart]:
+        parts: list[AnswerPart] = []
         for piece in parts_read:
             if isinstance(piece, str):
                 piece = self._blanks + piece

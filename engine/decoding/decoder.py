@@ -15,7 +15,7 @@ from ..kv_cache.cache import Cache
 from ..kv_cache.prefix import Prefix
 from ..models.attention_backends import SDPA
 from ..models.drafter import Drafter
-from ..models.packed import unpack_first
+from ..models.packed import disable_fused_unpacking
 from ..models.target import PrefillPass, TargetModel, TargetOutput
 from ..sampling.sampling import Samples, sample
 from ..speculation.choice import LookupOutcome
@@ -106,10 +106,10 @@ class Decoder:
         if first.finish is None:
             yield from self._rounds.run(turn, poll)
 
-    def unpack_first(self) -> None:
+    def disable_fused_unpacking(self) -> None:
         """Lets prompts be multiplied by weights that were unpacked before, because the kernel that does both is wrong
         here."""
-        unpack_first(self.target, *([] if self.drafter is None else [self.drafter]))
+        disable_fused_unpacking(self.target, *([] if self.drafter is None else [self.drafter]))
         self.read = self.target.prefill_pass(self.cache)
 
     def read_by_modules(self) -> None:

@@ -128,7 +128,7 @@ class DeviceRounds:
             self.launches.text.ids[: len(turn.text)] = torch.from_numpy(turn.text.ids).to(torch.int32)
         state.pending.zero_()
         state.done.zero_()
-        self.launches.reports.place.zero_()
+        self.launches.reports.next_record.zero_()
         self._enqueued = 0
         self._in_force, self._waiting, self._rows = None, 0, -1
 

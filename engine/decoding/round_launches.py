@@ -14,7 +14,7 @@ import torch
 
 from ..kernels.decode.tiling.tiles import DraftTiles, TargetTiles
 from ..kernels.round.accept import DraftTree, accept_rows, accept_tree
-from ..kernels.round.choices import Choices
+from ..kernels.round.choices import DraftChoices
 from ..kernels.round.grow import grow_tree
 from ..kernels.round.keep_features import keep_features
 from ..kernels.round.lookup import LookupText, choose_chain, look_up
@@ -135,7 +135,7 @@ class RoundLaunches:
             self.target.out = self.wide.out.tile(0)  # the two passes never run at the same time
             self._accepted = TilePlaces.allocate(self.widest // MAX_ROWS, device)
             self._guess_chance = torch.zeros(self.widest, device=device)
-        self.tree = DraftTree.allocate(Choices.allocate(device)) if drafts_trees else None
+        self.tree = DraftTree.allocate(DraftChoices.allocate(device)) if drafts_trees else None
         """The tree of the round that runs; None where this pair verifies chains."""
         self._stores = RowStores(decoder.cache.attention, self.target.features) if drafts_trees else None
         self.drafter: DraftPass | None = None
@@ -220,13 +220,13 @@ class RoundLaunches:
     def of(self, piece: Piece) -> Launch:
         """The launch of a piece, captured when it is first wanted."""
         if piece not in self._captured:
-            was_done, was_place = self.state.done.clone(), self.reports.place.clone()
+            was_done, was_place = self.state.done.clone(), self.reports.next_record.clone()
             self.state.done.fill_(1)  # the capture's own runs must change nothing
             self.state.width.zero_()
             SPLIT.share(self.target.tiles.shared, card_of(self.device))  # another pair may have asked for its own since
             self._captured[piece] = captured(partial(self.launch, piece), self.device, what=str(piece))
             self.state.done.copy_(was_done)
-            self.reports.place.copy_(was_place)
+            self.reports.next_record.copy_(was_place)
         return self._captured[piece]
 
     def launch(self, piece: Piece) -> None:

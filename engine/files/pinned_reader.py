@@ -127,7 +127,7 @@ class _Arriving:
     """Tensors whose bytes are being read."""
 
     run: _Run
-    place: Tensor
+    destination: Tensor
     """uint8 [nbytes] on the device: where the bytes go."""
     pieces: list[Future[None]]
 
@@ -178,7 +178,7 @@ class _Stage:
             torch.cuda.current_stream(self._device).wait_stream(self._stream)
         for tensor in arriving.run.tensors:
             start = tensor.offset - arriving.run.offset
-            values = arriving.place[start : start + tensor.nbytes]
+            values = arriving.destination[start : start + tensor.nbytes]
             if start % tensor.dtype.itemsize:
                 values = values.clone()  # a view must begin where its dtype allows
             yield tensor.name, values.view(tensor.dtype).view(tensor.shape)

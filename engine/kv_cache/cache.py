@@ -69,11 +69,11 @@ class Cache:
             layer.follow(self.length, length, written)
         self.length = length
 
-    def pretend(self, length: int) -> None:
+    def set_length_for_timing(self, length: int) -> None:
         """For measuring: moves the cursor as if the rows before it had been run. What layers hold stays."""
         self.length = self.written = length
         for layer in self.layers:
-            layer.pretend(length)
+            layer.set_length_for_timing(length)
 
     def can_rewind_to(self, length: int) -> bool:
         """Whether the cursor may go back to ``length``."""

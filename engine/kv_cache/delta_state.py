@@ -22,7 +22,7 @@ MOST_REFUSED = 64
 """The most rows of a pass of which some may be refused: a wide round's. All rows of a longer pass count."""
 
 
-class Moment(NamedTuple):
+class RecurrentState(NamedTuple):
     """A gated delta net's state at one position of the text."""
 
     recurrent: Tensor
@@ -34,10 +34,10 @@ class Moment(NamedTuple):
     def nbytes(self) -> int:
         return self.recurrent.nbytes + self.window.nbytes
 
-    def copy(self) -> Moment:
-        return Moment(self.recurrent.clone(), self.window.clone())
+    def copy(self) -> RecurrentState:
+        return RecurrentState(self.recurrent.clone(), self.window.clone())
 
-    def become(self, other: Moment) -> None:
+    def copy_from(self, other: RecurrentState) -> None:
         self.recurrent.copy_(other.recurrent)
         self.window.copy_(other.window)
 
@@ -51,7 +51,7 @@ class Moment(NamedTuple):
         self.window.copy_(torch.cat((self.window, raw[1 - DELTA_TAPS :]))[1 - DELTA_TAPS :])
 
 
-Take = Callable[[Moment, DeltaRows], None]
+Take = Callable[[RecurrentState, DeltaRows], None]
 """Takes rows into a moment one after the other, in place."""
 
 
@@ -62,7 +62,9 @@ def new_delta_state(config: DeltaConfig, dtype: torch.dtype, device: torch.devic
     def zeros(*shape: int, of: torch.dtype = wide) -> Tensor:
         return torch.zeros(shape, dtype=of, device=device)
 
-    now = Moment(zeros(heads, config.value_dim, config.key_dim), zeros(DELTA_TAPS - 1, config.channels, of=dtype))
+    now = RecurrentState(
+        zeros(heads, config.value_dim, config.key_dim), zeros(DELTA_TAPS - 1, config.channels, of=dtype)
+    )
     rows = DeltaRows(
         zeros(MAX_ROWS, config.channels, of=dtype),
         zeros(MAX_ROWS, keys, config.key_dim),
@@ -76,18 +78,18 @@ def new_delta_state(config: DeltaConfig, dtype: torch.dtype, device: torch.devic
 class DeltaState(LayerState):
     """The state of one layer. Its tensors stay where they are, since kernels hold their addresses."""
 
-    def __init__(self, now: Moment, rows: DeltaRows):
+    def __init__(self, now: RecurrentState, rows: DeltaRows):
         """``now`` is all zeros; ``rows`` has room for 16."""
         self.now, self.rows = now, rows
         """The state at which the last pass began, unless that was a long one, and the rows of that pass."""
         self.at = torch.zeros(1, dtype=torch.int32, device=now.window.device)
         """The position of ``now`` for kernels, which move it on by themselves."""
-        self.take: Take = Moment.take
+        self.take: Take = RecurrentState.take
         """What takes rows into a moment; the kernels' own function where they run the rounds, so that every row that is
         ever taken in has the same bits."""
         self._before, self._before_at = now.copy(), -1
         """The state at which the last long pass began, and its position."""
-        self._base = self._kept = 0
+        self._base = self._num_stored = 0
         self._pass: DeltaRows | None = None
         """The rows of a pass of more than 16, until it is committed."""
 
@@ -98,9 +100,9 @@ class DeltaState(LayerState):
     def begin(self, start: int) -> None:
         """Brings ``now`` to ``start``, where a pass begins: takes in the accepted rows before it."""
         if start == self._before_at != self._base:
-            self.now.become(self._before)
+            self.now.copy_from(self._before)
         elif start != self._base:
-            assert self._base < start <= self._base + self._kept, "its rows are forgotten"
+            assert self._base < start <= self._base + self._num_stored, "its rows are forgotten"
             self.take(self.now, self.rows.first(start - self._base))
         self._stand(start)
 
@@ -110,7 +112,7 @@ class DeltaState(LayerState):
         if len(rows.raw) <= MAX_ROWS:
             for stored, new in zip(self.rows, rows, strict=True):
                 stored[: len(new)] = new
-            self.keeps(len(rows.raw))
+            self.set_num_rows(len(rows.raw))
             return True
         self.begin_long()
         if len(rows.raw) <= MOST_REFUSED:
@@ -118,13 +120,13 @@ class DeltaState(LayerState):
             return True
         return False
 
-    def keeps(self, count: int) -> None:
+    def set_num_rows(self, count: int) -> None:
         """Notes that ``rows`` hold the first ``count`` rows of the pass that has begun here."""
-        self._kept = count
+        self._num_stored = count
 
     def begin_long(self) -> None:
         """Copies the state before a long pass that begins here and writes over it."""
-        self._before.become(self.now)
+        self._before.copy_from(self.now)
         self._before_at = self._base
 
     def wrote(self, count: int) -> None:
@@ -139,23 +141,23 @@ class DeltaState(LayerState):
             if count > 0:
                 self.take(self.now, self._pass.first(count))
             self.wrote(count)
-        elif not self._base <= length <= self._base + self._kept:
+        elif not self._base <= length <= self._base + self._num_stored:
             assert length == self._before_at, "its rows are forgotten"
-            self.now.become(self._before)
+            self.now.copy_from(self._before)
             self._stand(length)
 
     def follow(self, start: int, length: int, written: int) -> None:
-        self._base, self._kept, self._before_at, self._pass = start, written - start, -1, None
+        self._base, self._num_stored, self._before_at, self._pass = start, written - start, -1, None
 
-    def pretend(self, length: int) -> None:
+    def set_length_for_timing(self, length: int) -> None:
         self._stand(length)
 
     def can_rewind_to(self, length: int, written: int) -> bool:
-        return self._base <= length <= self._base + self._kept or length == self._before_at
+        return self._base <= length <= self._base + self._num_stored or length == self._before_at
 
-    def moment(self, length: int) -> Moment:
+    def moment(self, length: int) -> RecurrentState:
         """A copy of the state behind ``length`` positions, to which it can be rewound."""
-        if not self._base <= length <= self._base + self._kept:
+        if not self._base <= length <= self._base + self._num_stored:
             return self._before.copy()
         then = self.now.copy()
         if length > self._base:
@@ -166,7 +168,7 @@ class DeltaState(LayerState):
         then = self.moment(length)
 
         def restore() -> None:
-            self.now.become(then)
+            self.now.copy_from(then)
             self._stand(length)
 
         return restore
@@ -178,5 +180,5 @@ class DeltaState(LayerState):
 
     def _stand(self, length: int) -> None:
         """Notes that ``now`` is the state behind ``length`` positions."""
-        self._base, self._kept, self._before_at, self._pass = length, 0, -1, None
+        self._base, self._num_stored, self._before_at, self._pass = length, 0, -1, None
         self.at.fill_(length)

@@ -26,7 +26,7 @@ class LayerState(Protocol):
     def follow(self, start: int, length: int, written: int) -> None:
         """Notes that kernels ran rows from ``start`` up to ``written``, and that those below ``length`` count."""
 
-    def pretend(self, length: int) -> None:
+    def set_length_for_timing(self, length: int) -> None:
         """Behaves, for measurements, as if it held ``length`` positions: their values may be anything."""
 
     def can_rewind_to(self, length: int, written: int) -> bool:
@@ -50,7 +50,7 @@ class CursorState(LayerState):
     def follow(self, start: int, length: int, written: int) -> None:
         """Changes nothing: kernels have written the rows themselves."""
 
-    def pretend(self, length: int) -> None:
+    def set_length_for_timing(self, length: int) -> None:
         """Takes the first ``length`` positions as written, for timing. Nothing changes: their values may be any."""
 
     def clear(self) -> None:

@@ -74,13 +74,13 @@ class Prefix:
         self.tokens.extend(ids)
         self._target.follow(len(self.tokens), written)
 
-    def pretend(self, ids: Sequence[int]) -> None:
+    def set_length_for_timing(self, ids: Sequence[int]) -> None:
         """For measuring: takes this text to have been run, whatever the layers hold, and moves the caches' cursors
         behind it."""
         self.clear()
         self.tokens.extend(ids)
         for cache in self.caches:
-            cache.pretend(len(ids))
+            cache.set_length_for_timing(len(ids))
 
     def clear(self) -> None:
         """Forgets the conversation."""

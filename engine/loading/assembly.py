@@ -10,7 +10,7 @@ from ..kernels.weights.kinds import PACKED
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
 from .grid import rounded
-from .stored_weight import Kind, PackedRows, Stored, StoredPart
+from .stored_weight import PackedRows, StorageKind, Stored, StoredPart
 
 
 class Assembly:
@@ -47,7 +47,7 @@ class Assembly:
         return self._stored.file.whole(self._name, self._stored, pieces, self._dtype)
 
 
-def held(stored: Tensor | PackedRows, kind: Kind, dtype: torch.dtype) -> Weight:
+def held(stored: Tensor | PackedRows, kind: StorageKind, dtype: torch.dtype) -> Weight:
     """The parameter as a model holds it: floats are packed, and packed numbers restored, where ``kind`` says so."""
     if isinstance(stored, PackedRows):
         return PlainWeight(stored.floats(dtype)) if kind.format == "bf16" else stored.weight()

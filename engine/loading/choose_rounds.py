@@ -25,7 +25,7 @@ from ..measured.tiles import SECONDS, Progress, Timed, as_data, read_data, tune
 from ..models.packed import format_of_target
 
 Say = Callable[[str], None]
-Way = tuple[TargetTiles, DraftTiles]
+Tiling = tuple[TargetTiles, DraftTiles]
 
 ROUNDS = 24
 """Tokens of the answer with which rounds are tried out: a few rounds, whatever is accepted."""
@@ -35,12 +35,12 @@ class WrongResult(Exception):
     """Raised when kernels ran and computed something else than they should."""
 
 
-def choose_rounds(decoder: Decoder, prompt: Prompt, head: Int8Weight | None, ways: Sequence[Way], say: Say) -> None:
+def choose_rounds(decoder: Decoder, prompt: Prompt, head: Int8Weight | None, ways: Sequence[Tiling], say: Say) -> None:
     """Lets kernels do what they can, which is tried out on a prompt. ``ways``: tiles for the rounds, best first; none
     where the host is to run them. ``head``: an 8-bit copy of the target's, to draft in 8 bits."""
     if decoder.device.type == "cuda" and (failed := _failure(lambda: _refuse(products_depart(decoder.target)))):
         say(f"{failed} Weights are unpacked before they multiply a prompt, more slowly.")
-        decoder.unpack_first()
+        decoder.disable_fused_unpacking()
     if decoder.read is not decoder.target and (failed := _failure(lambda: _read_prompt(decoder, prompt))):
         say(f"{failed} Prompts are read by PyTorch's modules instead, more slowly.")
         decoder.read_by_modules()
@@ -57,13 +57,13 @@ def choose_rounds(decoder: Decoder, prompt: Prompt, head: Int8Weight | None, way
     _answer(decoder, prompt, ROUNDS)
 
 
-def ways_with(tiles: TargetTiles, for_drafter: DraftTiles) -> list[Way]:
+def ways_with(tiles: TargetTiles, for_drafter: DraftTiles) -> list[Tiling]:
     """Ways to try: these tiles, and the same with least shared memory, where that makes a difference."""
     least = with_least_memory(tiles), with_least_memory(for_drafter)
     return [(tiles, for_drafter), *([least] if least != (tiles, for_drafter) else [])]
 
 
-def derived_tiles(decoder: Decoder, head_in_8_bits: bool) -> Way:
+def derived_tiles(decoder: Decoder, head_in_8_bits: bool) -> Tiling:
     """The tiles in the source, as they fit the card; the drafter's are for 8 bits if the head or the drafter is held in
     8 bits."""
     card, drafter = card_of(decoder.device), decoder.drafter
@@ -73,7 +73,7 @@ def derived_tiles(decoder: Decoder, head_in_8_bits: bool) -> Way:
     return target_tiles(config.moe, card, packed, config.sizes), draft_tiles(in_8_bits, card, sizes)
 
 
-def kept_tiles(decoder: Decoder, head_in_8_bits: bool) -> Way | None:
+def kept_tiles(decoder: Decoder, head_in_8_bits: bool) -> Tiling | None:
     """The tiles that an earlier start timed on this card, for models of these shapes and formats; None where none were,
     and on cards that the source's tiles were measured on."""
     if card_of(decoder.device).was_measured:

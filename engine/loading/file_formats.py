@@ -18,7 +18,7 @@ from ..kernels.weights.int4 import GROUPS
 from ..kernels.weights.int8 import ROWS_AT_ONCE
 from ..kernels.weights.mxfp4 import GROUP
 from .refusals import refuse
-from .stored_weight import PLAIN, FileFormat, Kind, PackedRows, Stored, StoredPart, Tensors, WeightsConfig
+from .stored_weight import PLAIN, FileFormat, PackedRows, StorageKind, Stored, StoredPart, Tensors, WeightsConfig
 
 SCALE_DTYPES = ("BF16", "F16", "F32")
 """Dtypes that scales may have."""
@@ -33,7 +33,7 @@ class Floats(FileFormat):
 
     def check(
         self, base: str, tensors: Tensors, shape: tuple[int, ...], weights_config: WeightsConfig
-    ) -> tuple[Kind, str]:
+    ) -> tuple[StorageKind, str]:
         numbers = tensors[""]
         if numbers.shape != shape or numbers.dtype not in FLOATS:
             raise wrong(f"{base} is {numbers}, the config asks for floating-point {list(shape)}.")
@@ -53,7 +53,7 @@ class GgufBlocks(Floats):
 
     def check(
         self, base: str, tensors: Tensors, shape: tuple[int, ...], weights_config: WeightsConfig
-    ) -> tuple[Kind, str]:
+    ) -> tuple[StorageKind, str]:
         numbers = tensors[""]
         if numbers.shape != shape or shape[-1] % BLOCKS[numbers.dtype][0]:
             raise wrong(f"{base} is {numbers}, the config asks for {list(shape)}.")
@@ -74,9 +74,9 @@ class Q4Blocks(FileFormat):
 
     def check(
         self, base: str, tensors: Tensors, shape: tuple[int, ...], weights_config: WeightsConfig
-    ) -> tuple[Kind, str]:
+    ) -> tuple[StorageKind, str]:
         GGUF_BLOCKS.check(base, tensors, shape, weights_config)
-        return Kind("int4", BLOCK, "F16"), ""
+        return StorageKind("int4", BLOCK, "F16"), ""
 
     def split(self, stored: Stored, stored_part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
         values, scales = q4_0(tensor, stored.shape)
@@ -106,7 +106,7 @@ class Int4Words(FileFormat):
 
     def check(
         self, base: str, tensors: Tensors, shape: tuple[int, ...], weights_config: WeightsConfig
-    ) -> tuple[Kind, str]:
+    ) -> tuple[StorageKind, str]:
         if "" in tensors and "_packed" in tensors:
             raise wrong(f"The checkpoint names {base} in two formats: as {tensors['']} and packed.")
         if "_zero_point" in tensors:
@@ -129,7 +129,7 @@ class Int4Words(FileFormat):
         if weights_config.groups and group not in weights_config.groups:
             declared = " or ".join(map(str, sorted(weights_config.groups)))
             raise wrong(f"The scales of {base} are for groups of {group} numbers, the config says {declared}.")
-        return Kind("int4", group, scales.dtype), ""
+        return StorageKind("int4", group, scales.dtype), ""
 
 
 class Fp8Rows(FileFormat):
@@ -142,7 +142,7 @@ class Fp8Rows(FileFormat):
 
     def check(
         self, base: str, tensors: Tensors, shape: tuple[int, ...], weights_config: WeightsConfig
-    ) -> tuple[Kind, str]:
+    ) -> tuple[StorageKind, str]:
         numbers = _numbers(base, tensors)
         if not self.has(numbers):
             raise wrong(f"The checkpoint has scales for {base}, which is not packed but {numbers}.")
@@ -151,7 +151,7 @@ class Fp8Rows(FileFormat):
             raise wrong(f"{base} is {numbers}, the config asks for F8_E4M3{list(shape)}.")
         one_for_all = len(shape) == 2 and scales.shape in ((), (1,))
         if one_for_all or scales.shape in (outer, (*outer, 1)):
-            return Kind("fp8"), ""
+            return StorageKind("fp8"), ""
         if len(scales.shape) == len(shape) and scales.shape[-1] > 1:
             block = [-(-size // count) for size, count in zip(shape[-2:], scales.shape[-2:], strict=True) if count]
             refuse(f"FP8 in blocks of {' by '.join(map(str, block))}", weights_config.config, None)
@@ -176,7 +176,7 @@ class Fp8InBlocks(FileFormat):
 
     def check(
         self, base: str, tensors: Tensors, shape: tuple[int, ...], weights_config: WeightsConfig
-    ) -> tuple[Kind, str]:
+    ) -> tuple[StorageKind, str]:
         numbers, scales = _numbers(base, tensors), tensors["_scale_inv"]
         if numbers.shape != shape or numbers.dtype != "F8_E4M3" or len(tensors) > 2:
             raise wrong(f"{base} is {numbers} and has scales of blocks, the config asks for F8_E4M3{list(shape)}.")
@@ -214,7 +214,7 @@ class Mxfp4Blocks(FileFormat):
 
     def check(
         self, base: str, tensors: Tensors, shape: tuple[int, ...], weights_config: WeightsConfig
-    ) -> tuple[Kind, str]:
+    ) -> tuple[StorageKind, str]:
         *outer, depth = shape
         groups = (*outer, depth // GROUP)
         for ending, what, each in (("_blocks", "blocks", (*groups, GROUP // 2)), ("_scales", "scales", groups)):
@@ -225,7 +225,7 @@ class Mxfp4Blocks(FileFormat):
                 raise wrong(f"The {what} of {base} are {header}, the config asks for U8{list(each)}.")
         for ending in tensors.keys() - set(self.endings):
             raise wrong(f"The checkpoint names {base} in two formats: in MXFP4, and as {tensors[ending]}.")
-        return Kind("mxfp4"), ""
+        return StorageKind("mxfp4"), ""
 
     def split(self, stored: Stored, stored_part: StoredPart, tensor: Tensor, dtype: torch.dtype) -> dict[str, Tensor]:
         return {"scales": tensor} if stored_part.ending == "_scales" else {"values": tensor.flatten(-2)}
@@ -256,7 +256,7 @@ def tensors_of(base: str, headers: Headers) -> dict[str, TensorHeader]:
 
 def file_format_of(
     base: str, tensors: Tensors, shape: tuple[int, ...], weights_config: WeightsConfig
-) -> tuple[FileFormat, Kind, str]:
+) -> tuple[FileFormat, StorageKind, str]:
     file = next((each for each in FILE_FORMATS if each.claims(tensors)), FILE_FORMATS[-1])
     kind, dtype = file.check(base, tensors, shape, weights_config)
     for ending in tensors.keys() - set(file.endings):

@@ -27,7 +27,7 @@ from .file_formats import BLOCK, FP8_IN_BLOCKS, file_format_of, tensors_of, wron
 from .grid import scales_of
 from .refusals import refuse
 from .stored_format import Files, format_of
-from .stored_weight import PLAIN, FileFormat, Kind, Stored, StoredPart, WeightsConfig
+from .stored_weight import PLAIN, FileFormat, StorageKind, Stored, StoredPart, WeightsConfig
 
 UNREAD = (
     "_shape", ".input_scale", ".output_scale", ".q_scale", ".k_scale", ".v_scale",
@@ -35,7 +35,7 @@ UNREAD = (
 )  # fmt: skip
 """Endings of tensors that stay on disk: the config has shapes and rotary frequencies, nothing rounds activations."""
 
-Piece = tuple[int | None, tuple[int, int], str]
+TensorPiece = tuple[int | None, tuple[int, int], str]
 """Expert, rows and name of a weight that is a parameter, or a part of one: as in ``StoredPart``."""
 
 NOT_OF_TEXT = ("rope_freqs.", "v.", "mm.", "a.")
@@ -53,7 +53,7 @@ class Layout:
 
     headers: Headers
     stored: dict[str, Stored]
-    held: dict[str, Kind]
+    held: dict[str, StorageKind]
 
     @property
     def nbytes(self) -> int:
@@ -199,7 +199,7 @@ class _TensorFinder:
         keys = self._headers.get(name.replace("attn_v", "attn_k"))
         return name.endswith("attn_v.weight") and keys is not None and same_bytes(self._headers[name], keys)
 
-    def _split_names(self, name: str, shape: tuple[int, ...]) -> list[Piece]:
+    def _split_names(self, name: str, shape: tuple[int, ...]) -> list[TensorPiece]:
         """(Expert, rows, tensor) of each part of a parameter that stacks experts which have tensors of their own."""
         for stem, endings in self._names.experts.items():
             if name.endswith(stem):
@@ -212,9 +212,9 @@ class _TensorFinder:
                 ]
         return []
 
-    def _one(self, name: str, pieces: list[Piece], shape: tuple[int, ...]) -> Stored | None:
+    def _one(self, name: str, pieces: list[TensorPiece], shape: tuple[int, ...]) -> Stored | None:
         parts: list[StoredPart] = []
-        kinds: dict[tuple[FileFormat, Kind, str], str] = {}
+        kinds: dict[tuple[FileFormat, StorageKind, str], str] = {}
         transposed = False
         for expert, rows, base in pieces:
             tensors = tensors_of(base, self._headers)
@@ -237,7 +237,7 @@ class _TensorFinder:
 
 def _kinds(
     model: TargetModel, headers: Headers, stored: dict[str, Stored], weights: WeightFormat | None
-) -> dict[str, Kind]:
+) -> dict[str, StorageKind]:
     """The kind of weight as which each parameter is held."""
     in_files = format_of(headers).weights
     packs = {name: stored[name] for name in packable(model)}
@@ -271,7 +271,7 @@ def _scales_of_own_grid(headers: Headers, stored: Iterable[Stored]) -> str:
     return NAMES[scales_of(sample) or torch.bfloat16]
 
 
-def _kind_of(stored: Stored, weights: WeightFormat | None, own_scales: str) -> Kind:
+def _kind_of(stored: Stored, weights: WeightFormat | None, own_scales: str) -> StorageKind:
     if weights is None or weights == stored.kind.format:
         return stored.kind
     if weights == "bf16":
@@ -287,4 +287,4 @@ def _kind_of(stored: Stored, weights: WeightFormat | None, own_scales: str) -> K
             f" rounding them again to {weights.upper()} would only lose.",
             ("Leave them as they are, ", Option("weights", stored.kind.format), ", or name a checkpoint in bf16."),
         )
-    return Kind("int4", BLOCK, own_scales) if weights == "int4" else Kind(weights)
+    return StorageKind("int4", BLOCK, own_scales) if weights == "int4" else StorageKind(weights)

@@ -133,7 +133,7 @@ class Compiling:
             self._process.stdin.close()
 
 
-def standing_by(options: EngineOptions) -> AbstractContextManager[Compiling | None]:
+def precompiler_process(options: EngineOptions) -> AbstractContextManager[Compiling | None]:
     """Starts the process before it is known what to compile; None where nothing will be, as far as that is known
     without torch."""
     possible = options.target is not None and options.device != "cpu" and has_driver()

@@ -26,7 +26,7 @@ Tensors = Mapping[str, TensorHeader]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class StorageKind:
     """A kind of weight with all that its size depends on."""
 
     format: WeightFormat
@@ -39,7 +39,7 @@ class Kind:
         return PACKED[self.format].allocate(*shape, device=device, group=self.group or DEPTH, scales=dtype)
 
 
-PLAIN = Kind("bf16")
+PLAIN = StorageKind("bf16")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Stored:
     """A parameter as the files store it."""
 
     file: FileFormat
-    kind: Kind
+    kind: StorageKind
     dtype: str
     """The dtype of floats, by its name in safetensors, or the type of blocks that become floats."""
     shape: tuple[int, ...]
@@ -157,7 +157,7 @@ class FileFormat(ABC):
     @abstractmethod
     def check(
         self, base: str, tensors: Tensors, shape: tuple[int, ...], weights_config: WeightsConfig
-    ) -> tuple[Kind, str]:
+    ) -> tuple[StorageKind, str]:
         """The kind of a weight of this shape, [..., rows, depth], and its ``Stored.dtype``. Raises ``WeightsFailure``
         for tensors that are not as they should be."""
 

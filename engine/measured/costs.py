@@ -72,7 +72,7 @@ def _wide(decoder: Decoder, text: Sequence[int]) -> list[int]:
         return [rows for rows in fitting if rows <= decoder.rounds.launches.widest]
     if not fitting:
         return []
-    decoder.cache.pretend(0)
+    decoder.cache.set_length_for_timing(0)
     half, whole = (torch.tensor(_repeated(text, rows), device=decoder.device) for rows in (ROWS // 2, ROWS))
     passes = [partial(_milliseconds, partial(decoder.target, rows, 0, decoder.cache, ())) for rows in (half, whole)]
     half_ms, whole_ms = quickest(passes)
@@ -109,7 +109,7 @@ def _device_costs(decoder: Decoder, text: list[int], context: int, widths: Seque
 
 def _host_costs(decoder: Decoder, text: list[int], context: int, widths: Sequence[int]) -> RoundCosts:
     drafter, draft_cache = decoder.drafter, decoder.draft_cache
-    decoder.cache.pretend(context)
+    decoder.cache.set_length_for_timing(context)
     taps = () if drafter is None else drafter.config.target_layer_ids
     rows = torch.tensor(text, device=decoder.device)
     features = decoder.target(rows, context, decoder.cache, taps).features
@@ -123,7 +123,7 @@ def _host_costs(decoder: Decoder, text: list[int], context: int, widths: Sequenc
         return _round_costs((), [0.0, 0.0, *quickest(passes)], widths)
 
     def ingest(count: int) -> None:
-        draft_cache.pretend(context - count)
+        draft_cache.set_length_for_timing(context - count)
         drafter.ingest(features[:count], draft_cache)
 
     def draft(count: int) -> None:

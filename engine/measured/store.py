@@ -17,8 +17,8 @@ from ..files.cache_folder import cache_folder
 from ..files.fingerprint import fingerprint_of_code
 from ..speculation.costs import CostTable, RoundCosts
 
-Kind = Literal["ceiling", "costs", "products", "tiles"]
-Found = TypeVar("Found")
+MeasurementKind = Literal["ceiling", "costs", "products", "tiles"]
+Stored = TypeVar("Stored")
 
 
 def known_costs(identity: tuple[str, ...], time: Callable[[], CostTable | None]) -> CostTable | None:
@@ -32,7 +32,7 @@ def known_costs(identity: tuple[str, ...], time: Callable[[], CostTable | None])
     return table
 
 
-def stored(kind: Kind, identity: tuple[str, ...], read: Callable[[dict[str, Any]], Found]) -> Found | None:
+def stored(kind: MeasurementKind, identity: tuple[str, ...], read: Callable[[dict[str, Any]], Stored]) -> Stored | None:
     """The file for an identity as ``read`` returns it; None where there is none, or one that can't be read."""
     with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
         data = json.loads(_path(kind, identity).read_text("utf-8"))
@@ -41,13 +41,13 @@ def stored(kind: Kind, identity: tuple[str, ...], read: Callable[[dict[str, Any]
     return None
 
 
-def store(kind: Kind, identity: tuple[str, ...], data: dict[str, Any]) -> None:
+def store(kind: MeasurementKind, identity: tuple[str, ...], data: dict[str, Any]) -> None:
     """Writes ``data`` to the file for an identity. Where nothing can be written, the next start measures again."""
     with suppress(OSError):
         _write(_path(kind, identity), json.dumps({"identity": identity, **data}))
 
 
-def _path(kind: Kind, identity: tuple[str, ...]) -> Path:
+def _path(kind: MeasurementKind, identity: tuple[str, ...]) -> Path:
     return cache_folder(kind) / f"{_digest(identity)}.json"
 
 

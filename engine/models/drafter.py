@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from ..kernels.decode.products.head import HeadOutput
 from ..kernels.decode.tiling.tile_trials import TileTrials
 from ..kernels.decode.tiling.tiles import DraftTiles
-from ..kernels.round.choices import Choices
+from ..kernels.round.choices import DraftChoices
 from ..kernels.weights.int8 import Int8Weight
 from ..kernels.weights.kinds import weight_of
 from ..kernels.weights.plain import PlainWeight
@@ -73,7 +73,7 @@ class DraftBinding(NamedTuple):
     """The tiles of its products; None for those that suit the card."""
     head: Int8Weight | None = None
     """An 8-bit copy of the head that it drafts with: then its other products are in 8 bits, too."""
-    choices: Choices | None = None
+    choices: DraftChoices | None = None
     """Takes each position's further choices, where trees are drafted."""
 
 

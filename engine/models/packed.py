@@ -63,7 +63,7 @@ def packed_weights(model: TargetModel) -> Iterator[Weight]:
     return (module.weight for module in model.layers.modules() if isinstance(module, HeldWeight))
 
 
-def unpack_first(*models: nn.Module) -> None:
+def disable_fused_unpacking(*models: nn.Module) -> None:
     """Makes the weights of these models be unpacked before they multiply many rows: for where the kernel that does both
     was seen to be wrong. Passes that hold them already don't know."""
     for model in models:

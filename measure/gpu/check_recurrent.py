@@ -25,7 +25,7 @@ from engine.decoding.round_launches import RoundLaunches
 from engine.events import TurnStarted
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
-from engine.kv_cache.delta_state import DeltaState, Moment
+from engine.kv_cache.delta_state import DeltaState, RecurrentState
 from engine.lab.bench.floor import floor_of
 from engine.lab.bench.routing import distinct_experts, force_routing, forced_scores
 from engine.lab.bench.shapes import SHAPES, Shape, read_shape
@@ -48,7 +48,7 @@ def states(decoder: Decoder) -> list[DeltaState]:
     return [layer for layer in decoder.cache.layers if isinstance(layer, DeltaState)]
 
 
-def same(ours: list[Moment], theirs: list[Moment]) -> bool:
+def same(ours: list[RecurrentState], theirs: list[RecurrentState]) -> bool:
     pairs = [pair for one, other in zip(ours, theirs, strict=True) for pair in zip(one, other, strict=True)]
     return all(torch.equal(*pair) for pair in pairs)
 

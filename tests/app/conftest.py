@@ -77,7 +77,7 @@ class Driver:
         """As it was when it opened, but for what was said: nothing stands before it, and nothing is typed."""
         while self.app.screen is not self.screen:
             await self.pilot.press("escape")
-        if self.screen.viewer.open or self.screen.viewer.place is not None:
+        if self.screen.viewer.open or self.screen.viewer.position is not None:
             await self.pilot.press("escape")
         if self.app.size != SIZE:
             await self.pilot.resize_terminal(*SIZE)

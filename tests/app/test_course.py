@@ -58,7 +58,7 @@ async def test_keys_move_between_pages_and_the_last_opens_the_chat(course: Open)
             ("home", 0), ("left", 0),
         ]:  # fmt: skip
             await pilot.press(key)
-            assert screen.place == place, key
+            assert screen.index == place, key
         await pilot.press("end")
         assert "10 of 10" in shown(screen) and "for experts" in keys(screen)
         await pilot.press("enter")
@@ -70,10 +70,10 @@ async def test_it_goes_on_where_it_was_left(course: Open) -> None:
     async with course(open_lesson()) as (_, pilot):
         await pilot.press("right", "right", "right", "escape")
     async with course(open_lesson()) as (screen, pilot):
-        assert screen.place == 3 and "you left here" in shown(screen)
+        assert screen.index == 3 and "you left here" in shown(screen)
         await pilot.press("end", "escape")
     async with course(open_lesson()) as (screen, _):
-        assert screen.place == 0, "it was finished"
+        assert screen.index == 0, "it was finished"
 
 
 async def test_a_round_plays_phase_by_phase_and_its_neighbours_can_be_seen(course: Open) -> None:
@@ -123,13 +123,13 @@ async def test_the_tour_plays_from_page_to_page_and_a_key_pauses_it(course: Open
         await pilot.press("x")
         assert not screen.playing
         for place in range(len(screen.course.pages)):
-            assert screen.place == place
+            assert screen.index == place
             await screen.advance(screen.page.seconds / 2)
             assert screen.query_one(LargeRound).display == (place == 3)
             await screen.advance(screen.page.seconds)
         assert screen.over and "Space again" in keys(screen)
         await pilot.press("space")
-        assert screen.place == 0 and screen.playing
+        assert screen.index == 0 and screen.playing
 
 
 async def test_the_chat_opens_the_lesson_too(launch: Launch) -> None:

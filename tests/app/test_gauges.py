@@ -136,9 +136,9 @@ async def test_a_click_on_a_bar_picks_it(chat: Driver) -> None:
     gauge = chat.screen.query_one(HistogramGauge)
     assert gauge.column_at(0) == 0 and gauge.column_at(gauge.columns * gauge.pitch) is None
     await chat.pilot.click(gauge, offset=(0, gauge.size.height - 2))
-    await chat.until(lambda: chat.screen.viewer.place is not None)
+    await chat.until(lambda: chat.screen.viewer.position is not None)
     history = chat.screen.chat.reducer.turn.history
-    assert history.accepted[chat.screen.viewer.place.step] == 0
+    assert history.accepted[chat.screen.viewer.position.step] == 0
 
 
 async def test_a_gauge_is_drawn_again_only_when_its_part_changed(chat: Driver) -> None:

@@ -83,7 +83,7 @@ async def test_without_a_round_there_is_nothing_to_present(launch: Launch) -> No
 
 async def test_a_tally_tells_passes_against_tokens(chat: Driver) -> None:
     await chat.pilot.press("f8")
-    place, history = chat.screen.viewer.place, chat.screen.chat.turns[-1].history
+    place, history = chat.screen.viewer.position, chat.screen.chat.turns[-1].history
     assert place is not None
     before, behind = history.tokens_before(place.step), history.tokens_before(place.step + 1)
     assert scene(chat).tally == f"{before} token written · {place.step} pass of the target (alone: {before})"
@@ -114,15 +114,15 @@ async def test_a_recording_waits_for_slow_motion(key: str) -> None:
         viewer = replay.screen.viewer
         await replay.until(lambda: viewer.travel.latest() is not None)
         await replay.pilot.press(key, "space")
-        stood, played = viewer.place, replay.source.played
+        stood, played = viewer.position, replay.source.played
         assert stood is not None and not viewer.motion.playing
         await replay.pilot.pause(0.5)
-        assert viewer.place == stood and replay.source.played == played
+        assert viewer.position == stood and replay.source.played == played
         for _ in range(100):
             await replay.pilot.press("pagedown")
-            if viewer.place is not None and viewer.place.turn != stood.turn:
+            if viewer.position is not None and viewer.position.turn != stood.turn:
                 break
-        assert viewer.place is not None and (viewer.place.turn, viewer.place.step) == (stood.turn + 1, 0)
+        assert viewer.position is not None and (viewer.position.turn, viewer.position.step) == (stood.turn + 1, 0)
         assert not viewer.motion.playing and viewer.motion.phase != PHASES[-1]
         await replay.pilot.press("escape")
         assert not viewer.motion.teaching and replay.source.playing
@@ -133,8 +133,8 @@ async def test_a_pause_holds_while_a_question_that_waited_is_answered(launch: La
         await chat.ask_and_wait("one")
         await chat.pilot.press("f8", "space")
         viewer = chat.screen.viewer
-        place = viewer.place
+        place = viewer.position
         assert place is not None and viewer.motion.active and not viewer.motion.playing
         chat.screen.desk.ask("two")
         await chat.until(lambda: not chat.screen.chat.busy and len(chat.screen.chat.turns) == 2)
-        assert viewer.place == place and not viewer.motion.playing
+        assert viewer.position == place and not viewer.motion.playing

@@ -19,7 +19,7 @@ from dflash_tui.core.files.places import bundled_themes_dir
 from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.inspection import inspect_step
 from dflash_tui.core.rounds.lenses import LENSES
-from dflash_tui.core.rounds.travel import Place
+from dflash_tui.core.rounds.travel import Position
 from engine.events import DraftToken, EmittedToken, Match, PrefillDone, Step, TurnStarted, WidthChoice
 from support.events_for_tests import make_step
 from support.scripted_engine import PAGE
@@ -43,8 +43,8 @@ def history(chat: Driver) -> StepHistory:
     return chat.screen.chat.reducer.turns[-1].history
 
 
-def place(chat: Driver) -> Place | None:
-    return chat.screen.viewer.place
+def place(chat: Driver) -> Position | None:
+    return chat.screen.viewer.position
 
 
 def colours(chat: Driver, word: str) -> set[tuple[str, str]]:
@@ -81,7 +81,7 @@ async def test_nothing_to_look_at_is_said(launch: Launch) -> None:
 
 async def test_every_gauge_shows_its_value_at_the_round(chat: Driver) -> None:
     await chat.pilot.press("f3", "home", "full_stop", "full_stop")
-    assert place(chat) == Place(1, 2)
+    assert place(chat) == Position(1, 2)
     turn = chat.screen.chat.reducer.turns[-1]
     for gauge in (chat.screen.query_one(RateGauge), chat.screen.query_one(HistogramGauge)):
         assert gauge.facts.turn == turn.snapshot_at(2)
@@ -123,11 +123,11 @@ async def test_keys_go_to_rejections_numbers_tokens_and_bars(chat: Driver) -> No
     steps = list(history(chat))
     rejections = [step.index for step in steps if step.emitted[-1].verdict == "corrected"]
     await chat.pilot.press("f3", "home", "right_curly_bracket", "right_curly_bracket")
-    assert place(chat) == Place(1, rejections[1])
+    assert place(chat) == Position(1, rejections[1])
     await chat.pilot.press("left_curly_bracket")
-    assert place(chat) == Place(1, rejections[0])
+    assert place(chat) == Position(1, rejections[0])
     await chat.pilot.press("1", "2", "enter")
-    assert place(chat) == Place(1, 12)
+    assert place(chat) == Position(1, 12)
     await chat.pilot.press("right", "right")
     first = history(chat).tokens_before(12)
     here = place(chat)
@@ -147,7 +147,7 @@ async def test_a_round_below_what_is_seen_is_brought_into_view(chat: Driver) -> 
     await chat.pilot.resize_terminal(80, 24)
     await chat.pilot.press("f3", "home")
     assert "it turns." not in shown(chat)
-    chat.screen.viewer.visit(Place(1, len(history(chat)) - 1))
+    chat.screen.viewer.visit(Position(1, len(history(chat)) - 1))
     await chat.pilot.pause()
     assert "it turns." in shown(chat)
 
@@ -173,7 +173,7 @@ async def test_a_bar_leads_to_its_rounds_and_the_scrubber_anywhere(chat: Driver)
     scrubber = chat.screen.query_one(Scrubber)
     await chat.pilot.mouse_down(scrubber, offset=(1, 0))
     await chat.pilot.mouse_up(scrubber, offset=(1, 0))
-    assert place(chat) == Place(1, 0)
+    assert place(chat) == Position(1, 0)
 
 
 async def test_a_bar_is_picked_by_keys(chat: Driver) -> None:
@@ -203,7 +203,7 @@ async def test_earlier_answers_can_be_visited_and_a_new_question_leads_back(laun
         await chat.ask_and_wait("again")
         await chat.pilot.press("f3", "home", "comma")
         first = chat.screen.chat.reducer.turns[0]
-        assert place(chat) == Place(1, len(first.history) - 1)
+        assert place(chat) == Position(1, len(first.history) - 1)
         assert "of answer 1" in shown(chat)
         chat.prompt.focus()
         await chat.ask_and_wait("and again")
@@ -265,7 +265,7 @@ async def test_any_step_text_a_long_answer_shows_at_once(launch: Launch) -> None
         steps, seconds = len(reducer.turns[0].history), []
         for number in range(24):
             started = time.perf_counter()
-            chat.screen.viewer.visit(Place(1, (number * 7919) % steps))
+            chat.screen.viewer.visit(Position(1, (number * 7919) % steps))
             chat.log.render_lines(Region(0, 0, *chat.log.size))
             seconds.append(time.perf_counter() - started)
         assert sorted(seconds)[12] < 0.15

@@ -12,7 +12,7 @@ from engine.commands import Ask, GenerationSettings, Message
 from engine.decoding.decoder import Decoder
 from engine.events import Event, Step
 from engine.kernels.weights.kinds import MAKERS, hold_in, weight_of
-from engine.models.packed import unpack_first
+from engine.models.packed import disable_fused_unpacking
 from engine.runner import Runner
 from engine.tokenization.tokenizer import ChatTokenizer
 from tests.engine.conftest import TinyPair
@@ -39,7 +39,7 @@ def test_weights_that_one_pair_unpacks_first_are_its_own(name: str) -> None:
     one, other = nn.Linear(256, 64, bias=False), nn.Linear(256, 64, bias=False)
     for module in (one, other):
         hold_in(module, "weight", MAKERS[name](module.weight.detach()))
-    unpack_first(one)
+    disable_fused_unpacking(one)
     mine, parts = weight_of(one), [weight_of(one).rows(0, 32), weight_of(one).rows(32, 64)]
     assert not any(each.inside for each in (mine, *parts, type(mine).below_one_another(parts)))
     assert weight_of(other).inside

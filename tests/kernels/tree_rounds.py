@@ -12,7 +12,7 @@ from torch import Tensor
 from engine.kernels.decode.products.head import HeadOutput
 from engine.kernels.decode.tiling.tiles import Tiles
 from engine.kernels.round.accept import AcceptedPath, DraftTree, accept_tree, reference_path
-from engine.kernels.round.choices import Choices
+from engine.kernels.round.choices import DraftChoices
 from engine.kernels.round.grow import grow_tree
 from engine.kernels.round.lookup import LookupText, look_up
 from engine.kernels.round.sample import SampledRows
@@ -56,7 +56,7 @@ class Grown:
     """What the choice of a tree reads and fills."""
 
     state: RoundState
-    choices: Choices
+    choices: DraftChoices
     ids: Tensor
     parents: Tensor
     rows: TreeRows
@@ -73,7 +73,7 @@ class Grown:
         """Of the chances of a block's positions; token 10 * position + choice stands for each. ``looked``: a chain that
         stands behind a match, of the same tokens: the fifth choice is none of the drafter's. ``state``: of a
         round before."""
-        state, choices = state or RoundState.allocate(CPU, TREE_RECORD_SIZE), Choices.allocate(CPU)
+        state, choices = state or RoundState.allocate(CPU, TREE_RECORD_SIZE), DraftChoices.allocate(CPU)
         width = len(chances) + 1 if width is None else width
         state.width.fill_(max(width, 16 if looked and chances else 0))  # a pass may hold more than a draft
         state.draft_width.fill_(width if width > 1 else 0)
@@ -139,7 +139,7 @@ class Pass:
     tree: list[Node]
     state: RoundState
     ids: Tensor
-    choices: Choices
+    choices: DraftChoices
     head: HeadOutput
     sampled: SampledRows | None
 
@@ -147,7 +147,7 @@ class Pass:
     def drawn(cls, rng: random.Random, tree: list[Node], greedy: bool) -> Pass:
         """A target that says what stands in the tree more often than not, at cursor 1000, with room for more."""
         noise = torch.Generator().manual_seed(rng.randrange(2**31))
-        choices, head = Choices.allocate(CPU), HeadOutput.allocate(VOCAB, Tiles(64, 64), CPU)
+        choices, head = DraftChoices.allocate(CPU), HeadOutput.allocate(VOCAB, Tiles(64, 64), CPU)
         for position in range(16):
             choices.tokens[position] = torch.tensor(rng.sample(range(VOCAB), CHOICES))
         choices.probabilities.uniform_(generator=noise)

@@ -52,8 +52,8 @@ def passed(pieces: list[str], stops: list[str]) -> tuple[str, str | None]:
     shown = ""
     for piece in pieces:
         shown += watch.push(piece)
-        if watch.found is not None:
-            return shown, watch.found
+        if watch.stop_text is not None:
+            return shown, watch.stop_text
     return shown + watch.rest(), None
 
 

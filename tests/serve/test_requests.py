@@ -17,8 +17,8 @@ from dflash_tui.serve.requests import (
     MAX_TOP_K,
     REFUSED,
     CompletionRequest,
-    Kind,
     Offer,
+    RequestKind,
     parse,
     parse_json,
 )
@@ -28,12 +28,12 @@ HELLO = [{"role": "user", "content": "hello"}]
 OFFER = Offer("google/gemma", 4096, GenerationSettings(temperature=0.5))
 
 
-def read(kind: Kind = "chat", **body: Any) -> CompletionRequest:
+def read(kind: RequestKind = "chat", **body: Any) -> CompletionRequest:
     given_too = {"messages": HELLO} if kind == "chat" else {"prompt": "hello"}
     return parse(kind, given_too | body, OFFER)
 
 
-def refused(kind: Kind = "chat", **body: Any) -> ApiFailure:
+def refused(kind: RequestKind = "chat", **body: Any) -> ApiFailure:
     with pytest.raises(ApiFailure) as caught:
         read(kind, **body)
     return caught.value
@@ -219,7 +219,7 @@ VALUES = st.recursive(
 
 
 @given(st.sampled_from(["chat", "text"]), st.dictionaries(NAMES, VALUES))
-def test_anything_else_is_refused_too_and_never_breaks(kind: Kind, body: dict[str, Any]) -> None:
+def test_anything_else_is_refused_too_and_never_breaks(kind: RequestKind, body: dict[str, Any]) -> None:
     try:
         parse(kind, parse_json(json.dumps(body).encode()), OFFER)
     except ApiFailure as failure:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.serve.tool_calls import CallReader, Part
+from dflash_tui.serve.tool_calls import AnswerPart, CallReader
 from engine.commands import CallSyntax, Tool, ToolCall
 
 from ..pace import examples
@@ -75,7 +75,7 @@ CALLS = st.builds(ToolCall, st.sampled_from([tool.name for tool in TOOLS]), st.f
 def read(syntax: CallSyntax, pieces: Sequence[str]) -> tuple[str, list[ToolCall]]:
     """The text and the calls."""
     reader = CallReader(syntax, TOOLS)
-    parts: list[Part] = [part for piece in pieces for part in reader.push(piece)]
+    parts: list[AnswerPart] = [part for piece in pieces for part in reader.push(piece)]
     parts += reader.rest()
     return "".join(p for p in parts if isinstance(p, str)), [p for p in parts if isinstance(p, ToolCall)]
 

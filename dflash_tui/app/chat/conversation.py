@@ -12,12 +12,12 @@ from textual.scroll_view import ScrollView
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.folds import below_answer
 from dflash_tui.core.conversation.transcript import around_answers, marks, question_spans, retell
-from dflash_tui.core.conversation.tree import Part
+from dflash_tui.core.conversation.tree import NodePart
 from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.text.spans import Span, Spans
 from engine.events import EngineError, LoadProgress
 
-from ..keymap import Said
+from ..keymap import NameKeys
 from ..widgets.loading import LoadPanel
 from ..widgets.rendered import RenderedView
 from ..widgets.starters import Starters
@@ -38,7 +38,7 @@ class ConversationView(Container):
     def __init__(self, chat: Chat, *, id: str) -> None:
         super().__init__(id=id)
         self._chat = chat
-        self.said: Said = str
+        self.with_keys: NameKeys = str
         """Puts the user's own keys into a sentence that names keys."""
         self._answers: list[Told] = []
         self._untold: int | None = None
@@ -73,14 +73,14 @@ class ConversationView(Container):
 
     def show_failure(self, failure: EngineError) -> None:
         panel = self.query_one(LoadPanel)
-        panel.show_error(failure, self.said)
+        panel.show_error(failure, self.with_keys)
         panel.display = True
 
     # Adding
 
     def note(self, text: str) -> None:
         """Add a remark of the program's own to the transcript."""
-        self.transcript.append([Span(f"{self.said(text)}\n\n", "note")])
+        self.transcript.append([Span(f"{self.with_keys(text)}\n\n", "note")])
 
     def note_above(self, text: str) -> None:
         """Add a remark about the models that have just become ready, above the question that waited for them."""
@@ -92,9 +92,9 @@ class ConversationView(Container):
 
     def add(self, spans: Spans) -> None:
         """Add text that the source said; where the program itself speaks, with the user's own keys."""
-        if self.said is not str:
+        if self.with_keys is not str:
             spans = Spans.of(
-                span._replace(text=self.said(span.text)) if span.style == "note" else span for span in spans
+                span._replace(text=self.with_keys(span.text)) if span.style == "note" else span for span in spans
             )
         self.transcript.append(spans)
 
@@ -168,7 +168,7 @@ class ConversationView(Container):
         else:
             self.transcript.scroll_among([answer.start for answer in self._answers], by)
 
-    def marked(self, index: int) -> tuple[int, Part] | None:
+    def marked(self, index: int) -> tuple[int, NodePart] | None:
         """What the version mark number ``index`` of the transcript stands beside."""
         versions = marks(self._chat)
         return versions[index] if index < len(versions) else None

@@ -16,18 +16,18 @@ from dflash_tui.core.conversation.start import Start, starters_of
 from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.desk.desk import Desk
 from dflash_tui.core.desk.event_queue import EventQueue
-from dflash_tui.core.desk.face import Change, Place
+from dflash_tui.core.desk.face import Change, MessagePlace
 from dflash_tui.core.desk.views import costs_of_passes
 from dflash_tui.core.figures.gpu import GpuMonitor, GpuReading
 from dflash_tui.core.figures.tables import GaugeFacts, tables
-from dflash_tui.core.garbage import set_objects_aside
+from dflash_tui.core.garbage import freeze_garbage_collector
 from dflash_tui.core.settings.config import Gauges
 from dflash_tui.core.source import Happening, Rewind, SourceFactory, described
 from dflash_tui.core.text.fences import describe_blocks
 from engine.commands import MIN_BLOCK_SIZE, GenerationSettings
 from engine.events import EngineReady, LoadProgress, Notice, TurnFinished, TurnStarted
 
-from ..keymap import Said
+from ..keymap import NameKeys
 from ..options import backed_up, options_of
 from ..screens.statistics import StatisticsScreen
 from ..widgets.attached import Attached
@@ -78,7 +78,7 @@ class ChatDisplay(DeskScreen):
         self.settled = False
         """Whether the objects that loading left were taken from what the garbage collector looks at."""
         self.gauges: Gauges = "full"
-        self.said: Said = str
+        self.with_keys: NameKeys = str
         """Puts the user's own keys into a sentence that names keys."""
         self._started = self._log_failure_told = False
         self._gpu_shown: GpuReading | None = None
@@ -113,7 +113,7 @@ class ChatDisplay(DeskScreen):
 
     # The face of the desk
 
-    def say(self, text: str, where: Place = "notice", *, grave: bool = False) -> None:
+    def say(self, text: str, where: MessagePlace = "notice", *, grave: bool = False) -> None:
         if where == "waiting":
             self.conversation.note_above(text)
         elif where == "end":
@@ -176,7 +176,7 @@ class ChatDisplay(DeskScreen):
                 conversation.show_withdrawn()
                 conversation.note("⏹ not asked; ↑ brings the question back")
             case "path":
-                if self.viewer.place is not None:
+                if self.viewer.position is not None:
                     self.viewer.go_live()
                 conversation.show_path()
             case "place":
@@ -237,7 +237,7 @@ class ChatDisplay(DeskScreen):
             return
         keys = keys_line(self.active_bindings, motion) if view.has_focus else ELSEWHERE
         view.longest_number = len(str(motion.num_guesses)) if motion.waiting else MAX_DIGITS
-        live = viewer.place is None and viewer.happens_now
+        live = viewer.position is None and viewer.happens_now
         view.show(replace(scene, keys=keys), position.step, viewer.num_rounds, live=live)
 
     def show_lens(self) -> None:
@@ -264,12 +264,12 @@ class ChatDisplay(DeskScreen):
         facts = self.gauge_facts()
         if facts.turn.step is None:
             raise SlashError("There are no numbers before the first answer.")
-        where = f"at round {facts.turn.step}" if self.viewer.place else "newest answer"
+        where = f"at round {facts.turn.step}" if self.viewer.position else "newest answer"
         self.app.clear_notifications()  # they would lie over the figures
         self.app.push_screen(StatisticsScreen(where, tables(facts, costs_of_passes(self.chat)), section))
 
     def _show_placeholder(self) -> None:
-        self.prompt.placeholder = self.said(self.desk.source.capabilities.placeholder or PLACEHOLDER)
+        self.prompt.placeholder = self.with_keys(self.desk.source.capabilities.placeholder or PLACEHOLDER)
 
     def _offer_starters(self) -> None:
         begins = not self.chat.tree and self.desk.source.capabilities.can("ask")
@@ -361,7 +361,7 @@ class ChatDisplay(DeskScreen):
         self.desk.became_ready(ready)
         if not self.settled:
             self.settled = True
-            self.set_timer(SETTLE_SECONDS, set_objects_aside)
+            self.set_timer(SETTLE_SECONDS, freeze_garbage_collector)
 
     def _limit_block(self, most: int) -> None:
         panel, can = self.query_one(Panel), self.desk.source.capabilities.can("block_size")
@@ -391,7 +391,7 @@ class ChatDisplay(DeskScreen):
         hint = self.focused.hint if isinstance(self.focused, Slider) else ""
         facts = status_facts(self.desk, self.viewer, hint, self.pump.governor.load)
         self.query_one(StatusLine).show(
-            replace(facts, state=self.said(facts.state), keys=tuple(map(self.said, facts.keys)))
+            replace(facts, state=self.with_keys(facts.state), keys=tuple(map(self.with_keys, facts.keys)))
         )
         self.query_one(Header).tell_system(self.chat.system, self.desk.presets.name)
 

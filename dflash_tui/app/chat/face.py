@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.screen import Screen
 
 from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
-from dflash_tui.core.desk.face import Place, Question, Result, Summary, View
+from dflash_tui.core.desk.face import MessagePlace, Question, Result, Summary, View
 from dflash_tui.core.export.document import origin_of
 from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.files.desktop import LONGEST_SEQUENCE, copy_locally
@@ -47,7 +47,7 @@ class DeskScreen(Screen[None]):
     def remote(self) -> bool:
         return self.app.is_web
 
-    def say(self, text: str, where: Place = "notice", *, grave: bool = False) -> None:
+    def say(self, text: str, where: MessagePlace = "notice", *, grave: bool = False) -> None:
         seconds = LEAST_SECONDS + len(text) / CHARACTERS_A_SECOND
         self.notify(text, severity="error" if grave else "information", timeout=seconds, markup=False)
 

@@ -11,7 +11,7 @@ from dflash_tui.core.figures.statistics import TurnSnapshot
 from dflash_tui.core.figures.tables import BEYOND_MEMORY, beyond_memory
 from dflash_tui.core.rounds.inspection import Inspection, inspect
 from dflash_tui.core.rounds.slow_motion import SlowMotion
-from dflash_tui.core.rounds.travel import Place, Traveller
+from dflash_tui.core.rounds.travel import Position, Traveller
 from engine.events import Clock, Step
 
 from ..widgets.rounds.spotlight import Spotlight
@@ -26,7 +26,7 @@ class Look:
     def __init__(self, desk: Desk, replay: Replay) -> None:
         self._desk, self.replay = desk, replay
         self.travel = Traveller(lambda: desk.chat.turns)
-        self.place: Place | None = None
+        self.position: Position | None = None
         """The round on show; None at the live end."""
         self.open = False
         """Whether the step view is on the screen."""
@@ -37,8 +37,8 @@ class Look:
     @property
     def turn(self) -> Turn | None:
         """The turn on show; live, and behind a question that was refused, the newest one that has an answer."""
-        if self.place is not None:
-            return self._turn(self.place.turn)
+        if self.position is not None:
+            return self._turn(self.position.turn)
         newest = self._desk.chat.reducer.turn
         if newest is None or newest.failure is None or len(newest.history):
             return newest
@@ -63,23 +63,23 @@ class Look:
     def snapshot(self) -> TurnSnapshot | None:
         """The figures of the turn up to the round on show; None before there are any."""
         turn = self.turn
-        if turn is None or self.place is None:
+        if turn is None or self.position is None:
             return turn.snapshot if turn else None
         # What the figures made of a round would give away what is being guessed.
-        return turn.snapshot_at(max(self.place.step - self.motion.waiting, 0))
+        return turn.snapshot_at(max(self.position.step - self.motion.waiting, 0))
 
     @property
     def step(self) -> Step | None:
         """The round on show; live, the latest that had a draft."""
         turn = self.turn
-        if turn is None or self.place is None:
+        if turn is None or self.position is None:
             return (turn.latest_drafted or turn.latest) if turn else None
-        return turn.history[self.place.step]
+        return turn.history[self.position.step]
 
     @property
     def inspection(self) -> Inspection | None:
         """The round on show taken apart."""
-        position = self.place or self.travel.latest()
+        position = self.position or self.travel.latest()
         turn = self._turn(position.turn) if position else None
         if position is None or turn is None:
             return None
@@ -89,9 +89,9 @@ class Look:
         return inspect(*where, plain_ms, self.times, recurs, method)
 
     @property
-    def round_place(self) -> Place | None:
+    def round_place(self) -> Position | None:
         """The place of the round on show; None before there is one."""
-        return self.place or self.travel.latest()
+        return self.position or self.travel.latest()
 
     @property
     def num_rounds(self) -> int:
@@ -108,7 +108,7 @@ class Look:
         if inspection is None or number is None:
             return None
         running = self._desk.chat.busy and self.happens_now
-        notes = () if self.place is None else looking_back(running, self._way_back)
+        notes = () if self.position is None else looking_back(running, self._way_back)
         turn = self._turn(number.turn)
         facts = gauge_facts(self._desk.chat, turn, turn.snapshot if turn else TurnSnapshot())
         if beyond := beyond_memory(facts):
@@ -126,7 +126,7 @@ class Look:
 
     def spotlight(self) -> Spotlight | None:
         """What the transcript points at."""
-        position = self.place
+        position = self.position
         history = self.travel.history(position.turn) if position else None
         if position is None or history is None:
             return None

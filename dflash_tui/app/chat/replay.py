@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dflash_tui.core.replay.replay_source import FASTEST, SLOWEST
-from dflash_tui.core.rounds.travel import Place
+from dflash_tui.core.rounds.travel import Position
 from dflash_tui.core.source import PlayedRecord
 
 
@@ -34,7 +34,7 @@ class Replay:
         if self.recording is not None:
             self.recording.set_playing(False)
 
-    def play_from(self, position: Place) -> None:
+    def play_from(self, position: Position) -> None:
         """Take back what came after a round, and play on from there."""
         if self.recording is not None:
             self.recording.seek_round(position.turn, position.step)

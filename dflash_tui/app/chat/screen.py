@@ -76,14 +76,18 @@ class ChatScreen(ChatDisplay):
 
     def on_mount(self) -> None:
         stand_above(self, "#ask")
-        self.conversation.said = self.said
+        self.conversation.with_keys = self.with_keys
         self.conversation.show_loading([], beginning(self.desk))
         self.show_legend()
         self.conversation.transcript.set_class(self.replay.recording is not None, "shown")
         self.query_one(StepView).display = False
         prompt = self.prompt
         prompt.completer = lambda text: complete(
-            text, by_fitness(self.ACTIONS.values(), self.desk), self, self.said, keys_in_force(self.active_bindings)
+            text,
+            by_fitness(self.ACTIONS.values(), self.desk),
+            self,
+            self.with_keys,
+            keys_in_force(self.active_bindings),
         )
         prompt.queued, prompt.offer = self.desk.take_queued, self.conversation.following_starter
         self._show_placeholder()
@@ -234,12 +238,12 @@ class ChatScreen(ChatDisplay):
 
     @on(TokenLog.Unfolded)
     def unfold(self, message: TokenLog.Unfolded) -> None:
-        self.attempt(lambda: super(ChatScreen, self).show(FilesView(self.chat, message.place)))
+        self.attempt(lambda: super(ChatScreen, self).show(FilesView(self.chat, message.index)))
 
     @on(TokenLog.Turned)
     def turn_version(self, message: TokenLog.Turned) -> None:
         """Show another version when an end of a version mark was clicked; open the tree when the number in it was."""
-        marked = self.conversation.marked(message.place)
+        marked = self.conversation.marked(message.index)
         if marked is not None:
             self.attempt(lambda: self.desk.turn_over(*marked, message.by) if message.by else self.action_act("tree"))
 
@@ -314,7 +318,7 @@ class ChatScreen(ChatDisplay):
 
     def show_help(self) -> None:
         self.app.clear_notifications()  # they would lie over the text
-        self.app.push_screen(HelpScreen(self.active_bindings, self.ACTIONS.values(), self.said))
+        self.app.push_screen(HelpScreen(self.active_bindings, self.ACTIONS.values(), self.with_keys))
 
     def open_replay(self, path: Path | None) -> None:
         if self.chat.busy:

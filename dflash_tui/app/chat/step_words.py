@@ -9,7 +9,7 @@ from textual.binding import ActiveBinding
 from dflash_tui.core.rounds.inspection import Inspection
 from dflash_tui.core.rounds.playback import FULL
 from dflash_tui.core.rounds.slow_motion import SlowMotion
-from dflash_tui.core.rounds.travel import Place
+from dflash_tui.core.rounds.travel import Position
 
 from ..keymap import keys_in_force
 from ..widgets.rounds.step_table import Scene
@@ -92,7 +92,9 @@ def tally(tokens: int, passes: int) -> str:
     return f"{text} (alone: {tokens})"
 
 
-def scene_of(inspection: Inspection, number: Place, motion: SlowMotion, answers: int, notes: tuple[str, ...]) -> Scene:
+def scene_of(
+    inspection: Inspection, number: Position, motion: SlowMotion, answers: int, notes: tuple[str, ...]
+) -> Scene:
     """A round as the step view shows it. ``answers``: how many there are; ``notes``: how the view differs from the live
     one, where it is not in slow motion."""
     return Scene(

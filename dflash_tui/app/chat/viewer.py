@@ -11,7 +11,7 @@ from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.desk.desk import Desk
 from dflash_tui.core.rounds.playback import FULL, PHASES, SLOWEST, Quiz
-from dflash_tui.core.rounds.travel import Place
+from dflash_tui.core.rounds.travel import Position
 
 from ..widgets.rounds.step_view import Move
 from .lens_view import LensView
@@ -38,9 +38,9 @@ class Viewer(Look):
 
     # Going somewhere
 
-    def here(self) -> Place:
+    def here(self) -> Position:
         """The place on show, the newest round when live. Raises ``SlashError`` when there is none."""
-        position = self.place or self.travel.latest()
+        position = self.position or self.travel.latest()
         if position is None:
             raise SlashError(NOTHING)
         return position
@@ -91,15 +91,15 @@ class Viewer(Look):
         return behind
 
     def _leave(self) -> None:
-        self.place = None
+        self.position = None
         self.motion.end()
         self.show()
 
-    def visit(self, position: Place | None, otherwise: str = NOTHING) -> None:
+    def visit(self, position: Position | None, otherwise: str = NOTHING) -> None:
         """Stand at a place, with the step view. Raises ``SlashError`` with ``otherwise`` when there is none."""
         if position is None:
             raise SlashError(otherwise)
-        self.place = position
+        self.position = position
         history = self.travel.history(position.turn)
         self.motion.playing = False
         if history is not None and self.motion.active:
@@ -160,15 +160,15 @@ class Viewer(Look):
         here = self.here()
         self._played = self.replay.recording is not None and self.replay.recording.playing
         # An answer that has ended is shown from its first draft on; one that runs, from now on.
-        from_start = self.place is None and self._ended
+        from_start = self.position is None and self._ended
         self.motion.teach()
         self._play_from(self.travel.beginning(here.turn) if from_start else self.travel.at(here.turn, here.step))
         self._open()
 
-    def _play_from(self, position: Place | None) -> None:
+    def _play_from(self, position: Position | None) -> None:
         history = self.travel.history(position.turn) if position else None
         if position is not None and history is not None:
-            self.place = position
+            self.position = position
             self.motion.begin(history, position.step, time.monotonic())
 
     def set_pace(self, pace: float) -> None:
@@ -188,7 +188,7 @@ class Viewer(Look):
             self.show()
         elif not self.happens_now:
             self.play_recording()
-        elif self.place is None:
+        elif self.position is None:
             self.visit(self.here())
         else:
             self.go_live()
@@ -214,7 +214,7 @@ class Viewer(Look):
 
     def _fetch(self) -> None:
         """Where slow motion stands at the newest round of a recording, have that hand out one more."""
-        position, latest = self.place, self.travel.latest()
+        position, latest = self.position, self.travel.latest()
         if not self._more_to_come or position is None or latest is None or replace(position, token=None) != latest:
             return
         self.replay.advance()
@@ -261,7 +261,7 @@ class Viewer(Look):
 
     def play_recording(self) -> None:
         """Pause or go on: from where the user looks, and from the start again when all is told."""
-        position = self.place
+        position = self.position
         if position is None:
             self.replay.toggle()
         else:
@@ -272,7 +272,7 @@ class Viewer(Look):
         """Pause the replay and go one round back (-1) among those that were played, or one on (1)."""
         self.replay.pause()
         position = self.travel.next_step(self.here(), direction)
-        if direction > 0 and (self.place is None or position is None):
+        if direction > 0 and (self.position is None or position is None):
             self.go_live()
             self.replay.advance()
         else:
@@ -294,17 +294,17 @@ class Viewer(Look):
         if newest is not self._seen:
             self._seen = newest
             self.lenses.forget()
-            if self.place is not None and (self.motion.playing or not self.motion.active):
+            if self.position is not None and (self.motion.playing or not self.motion.active):
                 self._leave()  # a question was asked, or a new chat begun; slow motion that was paused stays
-        if self.place is not None and not self._still_there(self.place):
+        if self.position is not None and not self._still_there(self.position):
             self._leave()
-        if self.place is None and self.motion.wanted and self._desk.chat.busy:
+        if self.position is None and self.motion.wanted and self._desk.chat.busy:
             self._fall_behind()
         if self.motion.playing:
             self._tick()
         self._hold_recording()
 
-    def _still_there(self, position: Place) -> bool:
+    def _still_there(self, position: Position) -> bool:
         """Whether the round at ``position`` still exists: a recording that goes back takes rounds away."""
         history = self.travel.history(position.turn)
         return history is not None and position.step < len(history) and self.motion.plays(history)
@@ -329,9 +329,9 @@ class Viewer(Look):
             self._follow_motion()
 
     def _follow_motion(self) -> None:
-        if self.place is not None and self.motion.active:
-            if self.motion.step != self.place.step:
-                self.place = Place(self.place.turn, self.motion.step)
+        if self.position is not None and self.motion.active:
+            if self.motion.step != self.position.step:
+                self.position = Position(self.position.turn, self.motion.step)
             self.show()
 
     # Showing

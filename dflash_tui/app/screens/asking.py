@@ -13,15 +13,15 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from dflash_tui.core.desk.face import Way
+from dflash_tui.core.desk.face import AskOption
 from dflash_tui.core.text.harmless import sanitise
 
-from .once import LeavesOnce
+from .once import DismissOnceScreen
 
 KEYS = "↑ ↓ move · Enter takes it · Esc: none of it"
 
 
-class AskScreen(ModalScreen[str | None], LeavesOnce[str | None]):
+class AskScreen(ModalScreen[str | None], DismissOnceScreen[str | None]):
     """Asks a question with a few ways to answer, the first under the cursor. Gives the chosen way's value, or None."""
 
     DEFAULT_CSS = """
@@ -48,7 +48,7 @@ class AskScreen(ModalScreen[str | None], LeavesOnce[str | None]):
     ]
 
     def __init__(
-        self, title: str, question: str, ways: Sequence[Way], detail: str = "", *, at_once: bool = True
+        self, title: str, question: str, ways: Sequence[AskOption], detail: str = "", *, at_once: bool = True
     ) -> None:
         """``at_once``: a way's key takes it. Where something is being typed, a letter may be meant for the prompt:
         there the key only moves to it."""

@@ -19,7 +19,7 @@ from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.text.harmless import sanitise
 from dflash_tui.core.text.spans import Spans, TokenStyle
 
-from .once import LeavesOnce
+from .once import DismissOnceScreen
 
 MUTED = "$verdict-pending"
 FRAME = 8
@@ -32,7 +32,7 @@ LOOKS: dict[TokenStyle, str] = {
 """How each kind of token looks, as in the transcript; kinds that are missing here are plain."""
 
 
-class CompareScreen(ModalScreen[int | None], LeavesOnce[int | None]):
+class CompareScreen(ModalScreen[int | None], DismissOnceScreen[int | None]):
     """Shows two versions side by side. Gives the number of the version to go on with, or None."""
 
     DEFAULT_CSS = """

@@ -33,7 +33,7 @@ from ..widgets.rounds.living_round import caption
 from ..widgets.rounds.step_table import Scene, StepTable
 from ..widgets.token_log import TokenLog
 from .keys import KeysScreen
-from .once import LeavesOnce
+from .once import DismissOnceScreen
 
 FRAME = 1 / 15
 LEAD, REST = 1.0, 4.0
@@ -44,7 +44,7 @@ DIGITS = 30
 """Cells of a factor at the smallest scale, about."""
 
 
-class CourseScreen(LeavesOnce[bool]):
+class CourseScreen(DismissOnceScreen[bool]):
     """Shows a course, and gives whether the chat is wanted next. A course that doesn't play itself is remembered with
     its page, and begins there the next time."""
 
@@ -71,14 +71,14 @@ class CourseScreen(LeavesOnce[bool]):
     def __init__(self, course: Course, out_dir: Path) -> None:
         super().__init__()
         self.course = course
-        self.place = 0 if course.plays else course.read_place()
+        self.index = 0 if course.plays else course.read_place()
         """The page on show, counted from 0; from ``len(course.pages)`` on it is one for experts."""
         self.playing = False
         self.seconds = 0.0
         """Seconds that the page has played."""
         self.round = 0
         """The round on show, on a page that shows one."""
-        self._resumed = self.place > 0
+        self._resumed = self.index > 0
         self._out_dir = out_dir
         self._seen = 0.0
         self._written = 0
@@ -111,29 +111,29 @@ class CourseScreen(LeavesOnce[bool]):
 
     @property
     def page(self) -> Page:
-        return (*self.course.pages, *self.course.behind)[self.place]
+        return (*self.course.pages, *self.course.behind)[self.index]
 
     @property
     def last(self) -> int:
         return len(self.course.pages) - 1
 
     async def action_turn(self, by: int) -> None:
-        await self._go(min(max(self.place + by, 0), self.last + len(self.course.behind)))
+        await self._go(min(max(self.index + by, 0), self.last + len(self.course.behind)))
 
     async def action_go(self, page: int) -> None:
         """Go to a page, counted from 0, or from the course's last page back if negative."""
         await self._go(range(self.last + 1)[page])
 
     async def action_enter(self) -> None:
-        if self.place < self.last:
+        if self.index < self.last:
             await self.action_turn(1)
         else:
             self.dismiss(True)
 
     async def _go(self, page: int) -> None:
-        if page == self.place:
+        if page == self.index:
             return
-        self.place = page
+        self.index = page
         self._resumed = False
         if not self.course.plays:
             self.course.keep_place(page)
@@ -188,7 +188,7 @@ class CourseScreen(LeavesOnce[bool]):
         """Let so many seconds pass."""
         self.seconds = min(self.seconds + seconds, self.page.seconds)
         self.playing = not self.over
-        if self.over and self.course.plays and self.place < self.last:
+        if self.over and self.course.plays and self.index < self.last:
             await self.action_turn(1)
         else:
             self.draw()
@@ -198,7 +198,7 @@ class CourseScreen(LeavesOnce[bool]):
             self.playing = not self.playing
             self.draw()
             return
-        if self.course.plays and self.place == self.last:
+        if self.course.plays and self.index == self.last:
             await self.action_go(0)
         self.seconds, self.playing = 0.0, True
         self.draw()
@@ -244,15 +244,15 @@ class CourseScreen(LeavesOnce[bool]):
         """The first line, which says how far the course has come, and the last, with the keys."""
         pages, width = self.course.pages, self.size.width - 4
         if self.course.plays:
-            text = f"{self.place + 1} of {len(pages)}{'' if self.playing else ' · paused' if not self.over else ''}"
+            text = f"{self.index + 1} of {len(pages)}{'' if self.playing else ' · paused' if not self.over else ''}"
             room = max(width - len(text) - 2, 4)
-            seconds = sum(page.seconds for page in pages[: self.place]) + self.seconds
+            seconds = sum(page.seconds for page in pages[: self.index]) + self.seconds
             full = min(round(seconds / self.course.seconds * room), room)
             head = Content.assemble(("━" * full, "$primary"), ("─" * (room - full), "$foreground 25%"), f"  {text}")
         else:
-            behind = self.place - self.last
-            dots = "●" * min(self.place + 1, len(pages)) + "○" * max(-behind, 0)
-            text = f"{self.place + 1} of {len(pages)}"
+            behind = self.index - self.last
+            dots = "●" * min(self.index + 1, len(pages)) + "○" * max(-behind, 0)
+            text = f"{self.index + 1} of {len(pages)}"
             if behind > 0:
                 text = f"for experts, {behind} of {len(self.course.behind)}"
             note = " · you left here; Home begins again" if self._resumed else ""
@@ -268,11 +268,11 @@ class CourseScreen(LeavesOnce[bool]):
             return [play, "← → page", "F1 keys", "Esc leave"]
         keys = [
             "↓ more" if self.query_one("#course-text").max_scroll_y > 0 else "",
-            "→ next" if self.place < self.last else "Enter opens the chat",
-            "→ for experts" if self.place == self.last and self.course.behind else "",
+            "→ next" if self.index < self.last else "Enter opens the chat",
+            "→ for experts" if self.index == self.last and self.course.behind else "",
             play,
             ", . rounds" if isinstance(view, OneRound) else "",
-            "← back" if self.place else "",
+            "← back" if self.index else "",
             "F1 keys",
             "e save page",
             "Esc leave",

@@ -25,7 +25,7 @@ class FindScreen(IndexedScreen[Hit]):
     KEYS = "↑ ↓ move · Enter opens it at that place · Esc closes"
 
     def find(self, words: str) -> Iterable[Hit]:
-        return self.said(words)
+        return self.hits(words)
 
     def describe(self, entry: Hit) -> Content:
         when = datetime.fromtimestamp(entry.changed).strftime("%d %b %Y  ")

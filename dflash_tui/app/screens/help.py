@@ -17,9 +17,9 @@ from textual.widgets import Static
 from dflash_tui.core.desk.command import Command
 from dflash_tui.core.figures.labels import COLOURS, FIGURES, MODELS, SERVERS, SIGNS
 
-from ..keymap import Said, key_name
+from ..keymap import NameKeys, key_name
 from ..widgets.rounds.round_strip import legend
-from .once import LeavesOnce
+from .once import DismissOnceScreen
 
 KEY_WIDTH = 20
 WIDTH, FRAME = 84, 7
@@ -43,7 +43,7 @@ _PROMPT_KEYS = {
 }
 
 
-class HelpScreen(ModalScreen[None], LeavesOnce[None]):
+class HelpScreen(ModalScreen[None], DismissOnceScreen[None]):
     """Shows the keys, the slash commands and the colours of the screen below. Esc, F1 or q closes it."""
 
     DEFAULT_CSS = """
@@ -60,7 +60,9 @@ class HelpScreen(ModalScreen[None], LeavesOnce[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q", "dismiss", "Close", show=False)]
 
-    def __init__(self, bindings: Mapping[str, ActiveBinding], actions: Iterable[Command[Any]], in_keys: Said) -> None:
+    def __init__(
+        self, bindings: Mapping[str, ActiveBinding], actions: Iterable[Command[Any]], in_keys: NameKeys
+    ) -> None:
         super().__init__()
         self._in_keys = in_keys
         self._active = bindings

@@ -34,7 +34,7 @@ class IndexedScreen(PickerScreen[Entry]):
         if self._search is not None:
             self._search.close()
 
-    def said(self, words: str) -> Iterable[Hit]:
+    def hits(self, words: str) -> Iterable[Hit]:
         """The places where all of ``words`` were said, as far as the index knows."""
         if self._search is None:
             from dflash_tui.core.sessions.search import Search  # the first frame needs no database

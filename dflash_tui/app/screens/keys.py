@@ -17,13 +17,13 @@ from dflash_tui.core.figures.labels import COLOURS, Label
 
 from ..keymap import key_name
 from ..widgets.rounds.round_strip import STYLES
-from .once import LeavesOnce
+from .once import DismissOnceScreen
 
 KEY_WIDTH, WIDTH, FRAME = 20, 84, 7
 """Cells of a key's column, of the box at most, and what of them its border, padding and scroll bar take."""
 
 
-class KeysScreen(ModalScreen[None], LeavesOnce[None]):
+class KeysScreen(ModalScreen[None], DismissOnceScreen[None]):
     """Lists the keys of a screen. Esc, F1 or q closes it."""
 
     DEFAULT_CSS = """

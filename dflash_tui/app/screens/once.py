@@ -10,7 +10,7 @@ from textual.screen import Screen
 Result = TypeVar("Result")
 
 
-class LeavesOnce(Screen[Result]):
+class DismissOnceScreen(Screen[Result]):
     """A screen that closes once only: a second key, arriving too late, would close the screen below."""
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:

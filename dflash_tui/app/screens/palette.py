@@ -9,7 +9,7 @@ from textual.system_commands import SystemCommandsProvider
 from textual.worker import Worker
 
 from ..options import options_of
-from .once import LeavesOnce
+from .once import DismissOnceScreen
 
 
 class InOrder(SystemCommandsProvider):
@@ -21,7 +21,7 @@ class InOrder(SystemCommandsProvider):
                 yield DiscoveryHit(name, act, help=help)
 
 
-class Palette(CommandPalette, LeavesOnce[None]):
+class Palette(CommandPalette, DismissOnceScreen[None]):
     """Textual's palette. A search that starts after Esc ends quietly."""
 
     def on_mount(self) -> None:

@@ -24,7 +24,7 @@ from dflash_tui.core.text.harmless import sanitise
 
 from ..theming import defaults_for, ground_of
 from ..widgets.rounds.round_strip import legend
-from .once import LeavesOnce
+from .once import DismissOnceScreen
 
 Entry = TypeVar("Entry")
 SHARE, AROUND = 0.85, 5
@@ -37,7 +37,7 @@ BESIDE = "$foreground 75%"
 """What stands beside an entry's name: readable on the chosen row, too."""
 
 
-class PickerScreen(ModalScreen[Entry | None], LeavesOnce[Entry | None], Generic[Entry]):
+class PickerScreen(ModalScreen[Entry | None], DismissOnceScreen[Entry | None], Generic[Entry]):
     """Typing narrows the list, ↑ ↓ move in it, Enter chooses, Esc leaves. Subclasses say what is in the list."""
 
     DEFAULT_CSS = """

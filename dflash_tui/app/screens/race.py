@@ -38,7 +38,7 @@ from ..widgets.passes import Reason
 from ..widgets.race_drawing import ROOMY, factor_lines, fitted, lane_line, time_line, winner_lines, written
 from ..widgets.token_log import TokenLog
 from .keys import KeysScreen
-from .once import LeavesOnce
+from .once import DismissOnceScreen
 
 FRAME, POLL = 1 / 30, 1 / 8
 """Seconds between two looks at the replay, and at the engine: while it is measured the screen keeps out of its way. An
@@ -48,7 +48,7 @@ LARGE, ROWS_FOR_LARGE = 2, 44
 """How many times as large the winner's factor is drawn, on a screen with at least so many rows."""
 
 
-class RaceScreen(LeavesOnce[RaceResult | None]):
+class RaceScreen(DismissOnceScreen[RaceResult | None]):
     """Measures when it opens; leaves with the newest result, or None when there is none. It takes the engine's events
     until none are owed."""
 

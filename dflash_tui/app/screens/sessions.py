@@ -22,7 +22,7 @@ from dflash_tui.core.sessions.sessions import append_title
 from dflash_tui.core.text.harmless import sanitise
 
 from .indexed import IndexedScreen
-from .once import LeavesOnce
+from .once import DismissOnceScreen
 from .picker import BESIDE
 
 UNREADABLE = 3
@@ -57,7 +57,7 @@ class SessionsScreen(IndexedScreen[SessionSummary]):
             self._sessions = [session for session in sessions if session.path != self._open_now]
             if unreadable:
                 self.notify("\n".join(unreadable[:UNREADABLE]), timeout=8, markup=False)
-        hit_paths = {hit.path for hit in self.said(words)} if words else set()
+        hit_paths = {hit.path for hit in self.hits(words)} if words else set()
         return [session for session in self._sessions if session.matches(words) or session.path in hit_paths]
 
     def describe(self, entry: SessionSummary) -> Content:
@@ -103,7 +103,7 @@ class SessionsScreen(IndexedScreen[SessionSummary]):
         self.refill()
 
 
-class _Question(ModalScreen[str | None], LeavesOnce[str | None]):
+class _Question(ModalScreen[str | None], DismissOnceScreen[str | None]):
     """A small box above the list."""
 
     DEFAULT_CSS = """

@@ -15,14 +15,14 @@ from textual.widgets import Static
 
 from dflash_tui.core.figures.table import Table
 
-from .once import LeavesOnce
+from .once import DismissOnceScreen
 
 MUTED = "$verdict-pending"
 WIDTH, FRAME = 84, 7
 """Cells of the box at most, and what of them its border, padding and scrollbar take."""
 
 
-class StatisticsScreen(ModalScreen[None], LeavesOnce[None]):
+class StatisticsScreen(ModalScreen[None], DismissOnceScreen[None]):
     """Shows the tables behind the gauges, beginning at one. Esc, Enter or q closes it."""
 
     DEFAULT_CSS = """

@@ -18,14 +18,14 @@ from dflash_tui.core.text.harmless import sanitise
 from engine.commands import Ask, Command, Stop
 from engine.events import EngineError, Event, Step, TurnFinished
 
-from .once import LeavesOnce
+from .once import DismissOnceScreen
 
 INTERVAL = 0.1
 SHOWN = 1200
 """How many of the summary's last characters are shown."""
 
 
-class SummaryScreen(ModalScreen[Summary], LeavesOnce[Summary]):
+class SummaryScreen(ModalScreen[Summary], DismissOnceScreen[Summary]):
     """Shows a summary while the model writes it, and gives it, or why there is none: the user may not wait."""
 
     DEFAULT_CSS = """

@@ -15,13 +15,13 @@ from dflash_tui.core.text.spans import Span
 from dflash_tui.core.text.wrapping import shortened
 
 from ..widgets.token_log import TokenLog
-from .once import LeavesOnce
+from .once import DismissOnceScreen
 
 SHOWN = 200_000
 """Characters that are laid out at a time: more would take a noticeable while."""
 
 
-class UnfoldedScreen(ModalScreen[None], LeavesOnce[None]):
+class UnfoldedScreen(ModalScreen[None], DismissOnceScreen[None]):
     """Shows a folded text whole, one at a time; ← → go to the conversation's others."""
 
     DEFAULT_CSS = """

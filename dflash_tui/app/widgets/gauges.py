@@ -54,12 +54,12 @@ class Gauge(Widget, can_focus=True):
 
     def show(self, facts: GaugeFacts) -> None:
         """Draw these facts; costs nothing when this gauge's part of them is the same."""
-        changed = self.part(facts) != self.part(self.facts)
+        changed = self.redraw_key(facts) != self.redraw_key(self.facts)
         self.facts = facts
         if changed:
             self.refresh()
 
-    def part(self, facts: GaugeFacts) -> object:
+    def redraw_key(self, facts: GaugeFacts) -> object:
         raise NotImplementedError
 
     def render(self) -> Content:
@@ -92,7 +92,7 @@ class RateGauge(Gauge):
     least = 5
     compact_width = 13
 
-    def part(self, facts: GaugeFacts) -> object:
+    def redraw_key(self, facts: GaugeFacts) -> object:
         turn = facts.turn
         return (
             turn.step is None,
@@ -226,7 +226,7 @@ class HistogramGauge(ColumnChart):
         self.chosen: int | None = None
         """How many accepted drafts the bar that Enter picks stands for; None for no bar."""
 
-    def part(self, facts: GaugeFacts) -> object:
+    def redraw_key(self, facts: GaugeFacts) -> object:
         return facts.turn.acceptance.histogram
 
     def lines(self, height: int) -> list[Content]:
@@ -294,7 +294,7 @@ class PositionGauge(ColumnChart):
     section = "positions"
     compact_width = 26
 
-    def part(self, facts: GaugeFacts) -> object:
+    def redraw_key(self, facts: GaugeFacts) -> object:
         return facts.turn.acceptance.positions
 
     def lines(self, height: int) -> list[Content]:

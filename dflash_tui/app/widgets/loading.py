@@ -8,7 +8,7 @@ from textual.widgets import Static
 from dflash_tui.core.progress import describe_amount
 from engine.events import EngineError, LoadProgress
 
-from ..keymap import Said
+from ..keymap import NameKeys
 
 BAR = 24
 ENDED = "The engine has ended. What was said stays here; Ctrl+S still saves, Ctrl+Q quits."
@@ -41,7 +41,7 @@ class LoadPanel(Static):
         self.update(Content("\n").join(lines), layout=len(lines) != self._num_lines)
         self._num_lines = len(lines)
 
-    def show_error(self, error: EngineError, in_keys: Said) -> None:
+    def show_error(self, error: EngineError, in_keys: NameKeys) -> None:
         self._num_lines = 0
         self.add_class("-error")
         self.update(

@@ -31,7 +31,7 @@ class CostGauge(Gauge):
         (GUESSING.name, "▒", "$verdict-corrected"), (CHECKING.name, "█", "$verdict-accepted"), (REST.name, "░", MUTED),
     )  # fmt: skip
 
-    def part(self, facts: GaugeFacts) -> object:
+    def redraw_key(self, facts: GaugeFacts) -> object:
         return facts.turn.cost, facts.times
 
     def lines(self, height: int) -> list[Content]:
@@ -81,7 +81,7 @@ class ContextGauge(Gauge):
     section = "context"
     compact_width = 24
 
-    def part(self, facts: GaugeFacts) -> object:
+    def redraw_key(self, facts: GaugeFacts) -> object:
         return facts.turn.context_length, facts.max_context
 
     def compact(self) -> Content:
@@ -109,7 +109,7 @@ class GpuGauge(Gauge):
     least = 2
     compact_width = 26
 
-    def part(self, facts: GaugeFacts) -> object:
+    def redraw_key(self, facts: GaugeFacts) -> object:
         return facts.gpu
 
     def lines(self, height: int) -> list[Content]:

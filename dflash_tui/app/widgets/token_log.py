@@ -93,14 +93,14 @@ class TokenLog(ScrollView, can_focus=True):
     class Unfolded(Message):
         """The user clicked a line that stands for a longer text."""
 
-        place: int
+        index: int
         """Which of the foldable lines in the log, counted from 0."""
 
     @dataclass
     class Turned(Message):
         """The user clicked the mark of something that has versions."""
 
-        place: int
+        index: int
         """Which of the marks in the log, counted from 0."""
         by: int
         """Which of its parts: -1 is back, 1 on, 0 the number between."""

@@ -54,7 +54,7 @@ def config_command(program: click.Command) -> click.Command:
         for title, table in tables.items():
             click.echo(f"\n[{title}]")
             for name, entry in table.items():
-                click.echo(_line(f"{name} = {_as_text(entry.value)}", entry.place))
+                click.echo(_line(f"{name} = {_as_text(entry.value)}", entry.location))
         return ExitCode.OK
 
     @config.command()
@@ -92,7 +92,7 @@ def _check(program: click.Command, path: Path) -> Iterator[str]:
 def _theme_mistakes(config: Config) -> Iterator[str]:
     entry = config.settings.get("theme")
     if entry is not None and (known := themes_instead_of(entry.value)):
-        yield f"{entry.place}: there is no theme {entry.value}; choose {', '.join(known)}"
+        yield f"{entry.location}: there is no theme {entry.value}; choose {', '.join(known)}"
 
 
 def _shown(name: str, context: click.Context, loaded: Config) -> str:
@@ -100,7 +100,7 @@ def _shown(name: str, context: click.Context, loaded: Config) -> str:
     if source is ParameterSource.ENVIRONMENT:
         origin = f"environment, {settable(context.command)[name].envvar}"
     elif source is ParameterSource.DEFAULT_MAP:
-        origin = loaded.settings[name].place
+        origin = loaded.settings[name].location
     else:
         origin = "default"
     if value is None:

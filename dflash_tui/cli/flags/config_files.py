@@ -64,18 +64,18 @@ def problems(program: click.Command, config: Config) -> Iterator[str]:
         if name not in known:
             near = get_close_matches(name, [*known, KEYS_TABLE, SERVERS_TABLE, PRESETS_TABLE], 1)
             hint = f"; do you mean {near[0]}?" if near else "; dflash-chat config show lists them"
-            yield f"{entry.place}: there is no setting {name}{hint}"
+            yield f"{entry.location}: there is no setting {name}{hint}"
         elif complaint := _complaint(known[name], entry.value):
-            yield f"{entry.place}: {name} {complaint}"
+            yield f"{entry.location}: {name} {complaint}"
         elif entry.path.name == PROJECT_FILE and (name == "server" or is_address(str(entry.value))):
-            yield f"{entry.place}: {name} names a server in a project's file, which anybody may write; type it"
+            yield f"{entry.location}: {name} names a server in a project's file, which anybody may write; type it"
     for name, table in config.servers.items():
         yield from table_problems(name, table)
     for name, table in config.presets.items():
         yield from preset_problems(name, table)
     for name, entry in config.keys.items():
         if not isinstance(entry.value, str):
-            yield f'{entry.place}: {name} must be keys in quotes, such as "ctrl+s" or "f5,alt+t"'
+            yield f'{entry.location}: {name} must be keys in quotes, such as "ctrl+s" or "f5,alt+t"'
 
 
 def _complaint(parameter: click.Parameter, value: Any) -> str:

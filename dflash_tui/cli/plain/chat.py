@@ -15,7 +15,7 @@ from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.desk.context_fit import WhenFull
 from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
 from dflash_tui.core.desk.event_queue import EventQueue
-from dflash_tui.core.desk.face import Change, Place, Question, Result, Summary, View
+from dflash_tui.core.desk.face import Change, MessagePlace, Question, Result, Summary, View
 from dflash_tui.core.desk.lanes import RACE_RUNS
 from dflash_tui.core.desk.words import blocks_of, place_of, short, speed_up, summary
 from dflash_tui.core.exit_codes import ExitCode
@@ -212,7 +212,7 @@ class PlainChat:
 
     # As a face
 
-    def say(self, text: str, where: Place = "notice", *, grave: bool = False) -> None:
+    def say(self, text: str, where: MessagePlace = "notice", *, grave: bool = False) -> None:
         self._terminal.say(text)
         if grave:
             self._fail(ExitCode.USAGE)

@@ -9,7 +9,7 @@ from ..text.spans import Span, Spans
 from .folds import before_question, behind_question, below_answer, words_of
 from .reducer import ending, failure
 from .step_spans import version_spans
-from .tree import Part, Tree
+from .tree import NodePart, Tree
 from .turn import Turn
 
 if TYPE_CHECKING:
@@ -60,9 +60,9 @@ def question_spans(tree: Tree[Turn], number: int) -> Spans:
     return Spans.of([*before_question(node.beside), *words_of(node.question, node.beside), *marks, *name, *ending])
 
 
-def marks(chat: Chat) -> list[tuple[int, Part]]:
+def marks(chat: Chat) -> list[tuple[int, NodePart]]:
     """What each version mark of the transcript stands beside, in order: the turn, and its question or answer."""
-    versions: list[tuple[int, Part]] = []
+    versions: list[tuple[int, NodePart]] = []
     for turn in chat.tree.path:
         if chat.tree.place(turn.number, "question")[1] > 1:
             versions.append((turn.number, "question"))

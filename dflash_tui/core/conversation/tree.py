@@ -16,7 +16,7 @@ MAX_RAILS = 32
 ROOT = 0
 """The beginning, before any question: the parent of the first."""
 
-Part = Literal["question", "answer"]
+NodePart = Literal["question", "answer"]
 """What something is a version of: a node's question, or its answer."""
 
 
@@ -154,7 +154,7 @@ class Tree(Generic[Node]):
         """What follows a node, or ``ROOT``, oldest first."""
         return list(self._children[number])
 
-    def versions(self, number: int, part: Part) -> list[Node]:
+    def versions(self, number: int, part: NodePart) -> list[Node]:
         """The versions of a node's question or answer, itself among them, oldest first. Of each version of a question
         that is the node at which the user was last, or else the newest."""
         node = self._nodes[number]
@@ -169,12 +169,12 @@ class Tree(Generic[Node]):
         found[node.question] = node
         return list(found.values())
 
-    def place(self, number: int, part: Part) -> tuple[int, int]:
+    def place(self, number: int, part: NodePart) -> tuple[int, int]:
         """Which version a node is of how many, counted from 1."""
         versions = self.versions(number, part)
         return 1 + next(place for place, each in enumerate(versions) if each.number == number), len(versions)
 
-    def beside(self, number: int, part: Part, by: int) -> Node | None:
+    def beside(self, number: int, part: NodePart, by: int) -> Node | None:
         """The version ``by`` places on, or back where it is negative; None behind the ends."""
         place, count = self.place(number, part)
         return self.versions(number, part)[place - 1 + by] if 1 <= place + by <= count else None

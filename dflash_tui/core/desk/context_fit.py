@@ -24,7 +24,7 @@ from ..conversation.question_context import Carried, QuestionContext, messages_o
 from ..conversation.slash import SlashError
 from ..conversation.turn import Turn
 from ..source import Capabilities
-from .face import Face, Question, Summary, Way
+from .face import AskOption, Face, Question, Summary
 
 WhenFull = Literal["ask", "drop", "stop"]
 """What to do with a question that doesn't fit."""
@@ -99,9 +99,9 @@ class ContextFit:
                 )
 
         ways = (
-            Way("d", "drop", f"drop the {oldest}, and go on"),
-            Way("s", "summary", "keep a summary of what goes, which the model writes now"),
-            Way("n", "new", "start a new chat with the last answer"),
+            AskOption("d", "drop", f"drop the {oldest}, and go on"),
+            AskOption("s", "summary", "keep a summary of what goes, which the model writes now"),
+            AskOption("n", "new", "start a new chat with the last answer"),
         )
         detail = "What is dropped stays in the transcript, marked; the model reads it no more."
         self._face.ask(Question("the context is full", full, ways, "", detail, wanted=False), chosen)

@@ -17,7 +17,7 @@ from ..conversation.retry import Retry
 from ..conversation.slash import SlashError
 from ..conversation.start import Start
 from ..conversation.transcript import marks
-from ..conversation.tree import Part
+from ..conversation.tree import NodePart
 from ..conversation.turn import Turn
 from ..failures import Failure
 from ..sessions.archive import reopen
@@ -57,7 +57,7 @@ class Desk:
         self.program = Program(self.chat, face)
         self.editing: int | None = None
         """The number of the question that the user is writing anew; None while there is none."""
-        self._turned: tuple[int, Part] | None = None
+        self._turned: tuple[int, NodePart] | None = None
         """The version that was turned to last, until another question is asked."""
         self._told_of_makers = ""
         """What was said last of how a model's makers sample."""
@@ -237,7 +237,7 @@ class Desk:
             self.chat.go(number)
         self.face.changed("path")
 
-    def turn_over(self, number: int, which: Part, by: int) -> None:
+    def turn_over(self, number: int, which: NodePart, by: int) -> None:
         """Go to the version beside a question or an answer. Raises ``SlashError`` behind the ends."""
         neighbour = self.chat.tree.beside(number, which, by)
         if neighbour is None:
@@ -261,7 +261,7 @@ class Desk:
             self.go(number, below=True)
         self.face.changed("place", number)
 
-    def turnable(self, by: int = 0) -> tuple[int, Part]:
+    def turnable(self, by: int = 0) -> tuple[int, NodePart]:
         """The turn and the part of it whose versions the keys step through: what they changed last, so that the other
         key undoes it, else the newest answer or question, of those with a version in direction ``by`` (-1 or 1) if any
         has one. Raises ``SlashError`` where nothing has versions."""

@@ -28,7 +28,7 @@ class Summary:
     """Why there is none, in a sentence, where there is none."""
 
 
-Place = Literal["notice", "end", "waiting"]
+MessagePlace = Literal["notice", "end", "waiting"]
 """Where a screen puts a sentence: in a notice that passes; behind what was said; above a question that waits for a
 model."""
 
@@ -54,7 +54,7 @@ empty or an older one; ``loading``, ``source``: a model is let go, another was m
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class AskOption:
     """One answer to a question of the program's."""
 
     key: str
@@ -70,7 +70,7 @@ class Question:
 
     title: str
     text: str
-    ways: tuple[Way, ...]
+    ways: tuple[AskOption, ...]
     """The first is the one that does no harm."""
     otherwise: str
     """A sentence that says how things stand when none of them is chosen."""
@@ -98,7 +98,7 @@ class Face(Protocol):
     def remote(self) -> bool:
         """Whether the user sits at another machine, so that nothing is to be run or opened on this one."""
 
-    def say(self, text: str, where: Place = "notice", *, grave: bool = False) -> None:
+    def say(self, text: str, where: MessagePlace = "notice", *, grave: bool = False) -> None:
         """Say a sentence of the program's own. ``grave``: something that was wanted could not be done."""
 
     def saved(self, paths: Sequence[Path], remark: str = "", offer: str | None = None) -> None:

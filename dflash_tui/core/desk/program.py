@@ -9,7 +9,7 @@ from ..conversation.slash import SlashError
 from ..conversation.tree import Tree
 from ..conversation.turn import Turn
 from ..files.running import SECONDS, Running, RunResult, start
-from .face import Face, Question, Way
+from .face import AskOption, Face, Question
 
 
 class Program:
@@ -43,7 +43,7 @@ class Program:
             self._face.changed("program")
             self._face.wait(running.wait, lambda result: self._finish(tree, turn, result), running.stop)
 
-        ways = (Way("n", "no", "no"), Way("y", "yes", "run it"))
+        ways = (AskOption("n", "no", "no"), AskOption("y", "yes", "run it"))
         self._face.ask(Question("run this?", question, ways, "It was not run.", "\n".join(lines)), chosen)
 
     def _finish(self, tree: Tree[Turn], turn: int, result: RunResult) -> None:

@@ -110,7 +110,7 @@ class FilesView:
     """What the model reads beside the questions of a conversation, and what is folded in its transcript."""
 
     chat: Chat
-    place: int | None = None
+    index: int | None = None
     """The number of the fold to begin with, counted from 0; None for the last one."""
 
     def lines(self) -> Iterator[str]:

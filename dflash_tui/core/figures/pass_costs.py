@@ -9,7 +9,6 @@ from statistics import median
 
 from engine.events import MICROSECONDS
 
-from ..attachments.attachment import counted
 from .table import Table
 
 BAR = 24
@@ -47,6 +46,6 @@ def pass_table(costs: Sequence[PassCost], now: int, drawn: bool) -> Table:
     for each in costs:
         here = ", this round" * (each.rows == now)
         bar = (f"{'█' * max(round(BAR * each.ms / longest), 1):<{BAR}}",) * drawn
-        rows.append((f"{counted(each.rows, 'row')}{here}", f"{each.passes:,}", f"{each.ms:.2f} ms", *bar))
+        rows.append((f"{each.rows}{here}", f"{each.passes:,}", f"{each.ms:.2f} ms", *bar))
     head = ("rows of a pass", "passes", "median", *("",) * drawn) if rows else ()
     return Table("passes", "What a pass of the target costs", tuple(rows), head, NOTE)

@@ -42,7 +42,7 @@ class Run:
         return self.answer.decode_seconds
 
     @property
-    def said(self) -> tuple[int, ...] | str:
+    def token_ids(self) -> tuple[int, ...] | str:
         """The ids of its tokens; where one is not known, what can be read."""
         ids = [token.id for token in self.answer.tokens]
         known = tuple(id for id in ids if id is not None)
@@ -113,7 +113,7 @@ class LaneResult:
     @property
     def repeats_itself(self) -> bool:
         """Whether every run gave the same tokens."""
-        return len({run.said for run in self.runs}) == 1
+        return len({run.token_ids for run in self.runs}) == 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Literal
 
 Ink = Literal["name", "draft", "target", "waiting", "gap"]
 """What a piece of a drawn line is: ``waiting`` is a pass that has not ended yet."""
-Line = tuple[tuple[str, Ink], ...]
+InkedLine = tuple[tuple[str, Ink], ...]
 MOST_CELLS = 6
 """Cells of a pass of length 1 at most, the blank behind it included."""
 UNLABELLED, ROUNDING = "■", 1e-9
@@ -54,7 +54,7 @@ class PassRows:
     def text(self, width: int) -> str:
         return "\n".join("".join(text for text, _ in line) for line in self.lines(width, wall="|"))
 
-    def lines(self, width: int, share: float = 1.0, wall: str = " ") -> list[Line]:
+    def lines(self, width: int, share: float = 1.0, wall: str = " ") -> list[InkedLine]:
         """A line for each row, when ``share`` of the time, in [0, 1], has passed; ``wall`` stands between passes."""
         names = [row.name for row in self.rows]
         room = width - max(map(len, names)) - 2
@@ -70,7 +70,7 @@ class PassRows:
         ]
 
 
-def _blocks(row: PassRow, unit: int, now: float, wall: str) -> Line:
+def _blocks(row: PassRow, unit: int, now: float, wall: str) -> InkedLine:
     pieces: list[tuple[str, Ink]] = [(wall.strip(), "gap")]
     ends = [round(end * unit) for end in row.ends]
     rooms = [max(end - begin - 1, 1) for begin, end in zip([0, *ends], ends, strict=False)]

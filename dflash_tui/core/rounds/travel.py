@@ -10,7 +10,7 @@ from .history import StepHistory
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Position:
     """A round of one turn, and the token under the cursor if there is one."""
 
     turn: int
@@ -44,28 +44,28 @@ class Traveller:
     def history(self, turn: int) -> StepHistory | None:
         return next((each.history for each in self._turns() if each.number == turn), None)
 
-    def latest(self) -> Place | None:
+    def latest(self) -> Position | None:
         turns = self.turns
-        return Place(turns[-1].number, len(turns[-1].history) - 1) if turns else None
+        return Position(turns[-1].number, len(turns[-1].history) - 1) if turns else None
 
-    def at(self, turn: int, step: int) -> Place | None:
+    def at(self, turn: int, step: int) -> Position | None:
         """Round ``step`` of a turn, or the nearest that is there."""
         history = self.history(turn)
-        return Place(turn, min(max(step, 0), len(history) - 1)) if history else None
+        return Position(turn, min(max(step, 0), len(history) - 1)) if history else None
 
-    def beginning(self, turn: int) -> Place | None:
+    def beginning(self, turn: int) -> Position | None:
         """The first round of a turn that has a draft to look at; without any the one behind the prompt."""
         history = self.history(turn)
         drafted = (place for place, step in enumerate(history or ()) if step.draft)
         return self.at(turn, next(drafted, 1))
 
-    def of_token(self, turn: int, token: int) -> Place | None:
+    def of_token(self, turn: int, token: int) -> Position | None:
         history = self.history(turn)
         if history is None or not 0 <= token < history.num_tokens:
             return None
-        return Place(turn, history.step_of_token(token), token)
+        return Position(turn, history.step_of_token(token), token)
 
-    def next_token(self, place: Place, direction: int) -> Place | None:
+    def next_token(self, place: Position, direction: int) -> Position | None:
         """The token beside the cursor's; without a cursor, the round's first or last."""
         history = self.history(place.turn)
         if history is None:
@@ -75,15 +75,15 @@ class Traveller:
         edge = history.tokens_before(place.step) if direction > 0 else history.emitted_sum[place.step] - 1
         return replace(place, token=edge)
 
-    def next_step(self, place: Place, direction: int) -> Place | None:
+    def next_step(self, place: Position, direction: int) -> Position | None:
         """The round before (-1) or behind (1), in the neighbouring turn if need be."""
         return self._search(place, direction, lambda history, step: True)
 
-    def next_rejection(self, place: Place, direction: int) -> Place | None:
+    def next_rejection(self, place: Position, direction: int) -> Position | None:
         """The nearest round in that direction whose draft was corrected."""
         return self._search(place, direction, lambda history, step: history.was_corrected(step))
 
-    def next_with(self, place: Place, accepted: int) -> Place | None:
+    def next_with(self, place: Position, accepted: int) -> Position | None:
         """The next speculative round of this turn that accepted so many drafts; from the start again after the last."""
         history = self.history(place.turn)
         if history is None:
@@ -92,9 +92,9 @@ class Traveller:
         order = ((place.step + 1 + ahead) % count for ahead in range(count))
         found = (step for step in order if history.verified[step] and history.accepted[step] == accepted)
         step = next(found, None)
-        return None if step is None else Place(place.turn, step)
+        return None if step is None else Position(place.turn, step)
 
-    def _search(self, place: Place, direction: int, wanted: Callable[[StepHistory, int], bool]) -> Place | None:
+    def _search(self, place: Position, direction: int, wanted: Callable[[StepHistory, int], bool]) -> Position | None:
         for turn in self.turns[::direction]:
             if (turn.number - place.turn) * direction < 0:
                 continue
@@ -103,5 +103,5 @@ class Traveller:
                 steps = steps[place.step + 1 :] if direction > 0 else steps[: place.step]
             found = next((step for step in steps[::direction] if wanted(turn.history, step)), None)
             if found is not None:
-                return Place(turn.number, found)
+                return Position(turn.number, found)
         return None

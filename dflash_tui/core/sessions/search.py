@@ -34,7 +34,7 @@ JOINER = "\u2060"
 _WIDE = re.compile("(?<=[\u3041-\u30fa\u4e00-\u9fff\uac00-\ud7a3])(?=[\u3041-\u30fa\u4e00-\u9fff\uac00-\ud7a3])")
 _WORD = re.compile(r'"[^"]+"|\S+')
 
-Part = Literal["question", "answer", "name"]
+HitField = Literal["question", "answer", "name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Hit:
     """When something was last said in it, in seconds since the epoch."""
     turn: int
     """The turn's number; 0 for the name of the whole conversation."""
-    part: Part
+    part: HitField
     text: str
 
     @property
@@ -59,7 +59,7 @@ class Hit:
 @dataclass(frozen=True, slots=True)
 class _Said:
     turn: int
-    part: Part
+    part: HitField
     text: str
 
 

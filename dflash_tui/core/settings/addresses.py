@@ -100,7 +100,7 @@ def url_complaint(url: str) -> str:
 def table_problems(name: str, table: Mapping[str, Entry]) -> Iterator[str]:
     """What is wrong with a ``[servers.NAME]`` table, in words that begin with file and line."""
     for key, entry in table.items():
-        where = f"{entry.place}: {SERVERS_TABLE}.{name}"
+        where = f"{entry.location}: {SERVERS_TABLE}.{name}"
         if entry.path.name == PROJECT_FILE:
             yield f"{where} stands in a project's file, which anybody may write; servers belong in your own config.toml"
             return
@@ -113,10 +113,10 @@ def table_problems(name: str, table: Mapping[str, Entry]) -> Iterator[str]:
         elif key == "url" and (complaint := url_complaint(entry.value)):
             yield f"{where}: the url {complaint}"
     if "url" not in table:
-        location = next(iter(table.values())).place if table else "the configuration"
+        location = next(iter(table.values())).location if table else "the configuration"
         yield f"{location}: {SERVERS_TABLE}.{name} has no url"
     if "key_variable" in table and "key_command" in table:
-        location = table["key_command"].place
+        location = table["key_command"].location
         yield f"{location}: {SERVERS_TABLE}.{name} has both key_variable and key_command; one is enough"
 
 
@@ -142,7 +142,7 @@ def _key(name: str, table: Mapping[str, Entry]) -> str:
         variable = table["key_variable"].value
         key = os.environ.get(variable, "").strip()
         if not key:
-            hint = f"Set it before: export {variable}=... (or name a key_command in {table['key_variable'].place})."
+            hint = f"Set it before: export {variable}=... (or name a key_command in {table['key_variable'].location})."
             raise ServerError(f"The key of the server {name} should be in {variable}, which is not set.", hint)
         return _checked(key, name, variable)
     if "key_command" in table:

@@ -37,7 +37,7 @@ class Entry:
     line: int | None = None
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return f"{self.path}, line {self.line}" if self.line else str(self.path)
 
 
@@ -116,10 +116,10 @@ def read_config(path: Path) -> Config:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         message, line = syntax_place(str(error), text)
-        raise ConfigError(f"{Entry(None, path, line).place}: {message}") from error
+        raise ConfigError(f"{Entry(None, path, line).location}: {message}") from error
     keys = data.pop(KEYS_TABLE, {})
     if not isinstance(keys, dict):
-        raise ConfigError(f"{Entry(None, path, line_of(text, KEYS_TABLE)).place}: [{KEYS_TABLE}] must be a table")
+        raise ConfigError(f"{Entry(None, path, line_of(text, KEYS_TABLE)).location}: [{KEYS_TABLE}] must be a table")
     servers = _tables(data.pop(SERVERS_TABLE, {}), path, text, SERVERS_TABLE, "server")
     presets = _tables(data.pop(PRESETS_TABLE, {}), path, text, PRESETS_TABLE, "preset")
     return Config(_entries(data, path, text), _entries(keys, path, text, KEYS_TABLE), servers, presets)
@@ -129,11 +129,11 @@ def _tables(data: Any, path: Path, text: str, kind: str, what: str) -> dict[str,
     """A table of tables, by their names."""
     if not isinstance(data, dict):
         raise ConfigError(
-            f"{Entry(None, path, line_of(text, kind)).place}: a {what} is a table of its own, [{kind}.NAME]"
+            f"{Entry(None, path, line_of(text, kind)).location}: a {what} is a table of its own, [{kind}.NAME]"
         )
     for name, table in data.items():
         if not isinstance(table, dict):
-            where = Entry(None, path, line_of(text, name, kind)).place
+            where = Entry(None, path, line_of(text, name, kind)).location
             raise ConfigError(f"{where}: a {what} is a table of its own, [{kind}.NAME]")
     return {name: _entries(table, path, text, f"{kind}.{name}") for name, table in data.items()}
 

@@ -14,8 +14,8 @@ from engine.commands import AUTO, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, DraftBy, Gener
 SettingName = Literal[
     "block_size", "temperature", "seed", "speculation", "draft_by", "thinking", "top_p", "top_k", "max_new_tokens"
 ]  # fmt: skip
-Kind = Literal["switch", "whole", "number", "choice", "block size"]
-WORDS: dict[Kind, str] = {
+SettingKind = Literal["switch", "whole", "number", "choice", "block size"]
+WORDS: dict[SettingKind, str] = {
     "switch": "true or false", "whole": "a whole number", "number": "a number", "choice": "text in quotes",
     "block size": f'a whole number or "{AUTO}"',
 }  # fmt: skip
@@ -51,10 +51,10 @@ class Setting:
         return f"no_{self.name}" if self.default is True else self.name
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> SettingKind:
         if self.choices:
             return "choice"
-        kinds: dict[type, Kind] = {bool: "switch", int: "whole", float: "number", str: "block size"}
+        kinds: dict[type, SettingKind] = {bool: "switch", int: "whole", float: "number", str: "block size"}
         return kinds[type(self.default)]
 
     def is_kind(self, value: object) -> bool:

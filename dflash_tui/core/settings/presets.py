@@ -108,13 +108,13 @@ def typed_system(words: str) -> str | None:
 
 def preset_problems(name: str, table: Mapping[str, Entry]) -> Iterator[str]:
     """What is wrong with a ``[presets.NAME]`` table, in words that begin with file and line."""
-    location = next(iter(table.values())).place if table else "the configuration"
+    location = next(iter(table.values())).location if table else "the configuration"
     if name == NONE or not name.strip() or not name.isprintable():
         yield f"{location}: {PRESETS_TABLE}.{name!r} can't be a preset's name"
     if not table:
         yield f"{location}: {PRESETS_TABLE}.{name} says nothing; it may have {', '.join(_KNOWN)}"
     for key, entry in table.items():
-        where = f"{entry.place}: {PRESETS_TABLE}.{name}"
+        where = f"{entry.location}: {PRESETS_TABLE}.{name}"
         if key not in _KNOWN:
             near = get_close_matches(key, _KNOWN, 1, cutoff=0.5)
             hint = f"do you mean {near[0]}?" if near else f"it may have {', '.join(_KNOWN)}"
@@ -143,8 +143,8 @@ def _system(name: str, entry: Entry) -> str:
             path = (folder / entry.value[1:]).resolve()
             if not path.is_relative_to(folder.resolve()):
                 words = "a project's file may only name files of its own folder"
-                raise PresetError(f"{entry.place}: {PRESETS_TABLE}.{name}: {words}.", "Copy it there.")
+                raise PresetError(f"{entry.location}: {PRESETS_TABLE}.{name}: {words}.", "Copy it there.")
         return read_system(entry.value, folder)
     except (AttachmentError, RuntimeError, OSError) as error:
         hint = error.hint if isinstance(error, AttachmentError) else "Name another file."
-        raise PresetError(f"{entry.place}: {PRESETS_TABLE}.{name}: {error}", hint) from None
+        raise PresetError(f"{entry.location}: {PRESETS_TABLE}.{name}: {error}", hint) from None

@@ -79,20 +79,20 @@ class Labels:
         self.written += others.written
         self.turns += others.turns
         self.tokens += others.tokens
-        self._pass_on(start)
+        self._inherit_turns(start)
 
     def cut(self, length: int) -> None:
         """Forget the pieces behind the first ``length``."""
         for column in (self.styles, self.written, self.turns, self.tokens):
             del column[length:]
 
-    def those(self, selected: Sequence[bool]) -> Labels:
+    def select(self, selected: Sequence[bool]) -> Labels:
         """The labels of the pieces for which ``selected`` is True."""
         some = Labels(*(compress(column, selected) for column in (self.styles, self.written, self.turns, self.tokens)))
-        some._pass_on(0)
+        some._inherit_turns(0)
         return some
 
-    def _pass_on(self, start: int) -> None:
+    def _inherit_turns(self, start: int) -> None:
         """Give the pieces from ``start`` on that no model wrote the turn and the tokens of the piece before each."""
         first_unset = self.written.find(0, max(start, 1))
         while first_unset >= 0:
@@ -135,7 +135,7 @@ class Spans(LazySequence[Span]):
         """The pieces in every other style."""
         code = _CODES[style]
         selected = [other != code for other in self.labels.styles]
-        return Spans(list(compress(self.texts, selected)), self.labels.those(selected))
+        return Spans(list(compress(self.texts, selected)), self.labels.select(selected))
 
     @property
     def answer(self) -> str:

@@ -11,7 +11,7 @@ from uuid import uuid4
 from engine.commands import ToolCall
 
 from ..answers import Piece, chat_logprobs, text_logprobs
-from ..requests import CompletionRequest, Kind, Offer, parse
+from ..requests import CompletionRequest, Offer, RequestKind, parse
 from .dialect import About, Dialect, Json, arguments_of
 
 
@@ -19,7 +19,7 @@ class _Completions(Dialect):
     """What both addresses have in common: a choice, which is a chunk's or the whole one, and figures beside it."""
 
     ends_with = b"data: [DONE]\n\n"
-    kind: ClassVar[Kind]
+    kind: ClassVar[RequestKind]
     named: ClassVar[str]
     """What ids begin with."""
 

@@ -27,7 +27,13 @@ class _Ollama(Dialect):
     def at_once(cls, data: Json, model: str) -> Json | None:
         if data.get(cls.asks):
             return None
-        return {"model": model, "created_at": _now(), **cls.said(Piece()), "done": True, "done_reason": "load"}
+        return {
+            "model": model,
+            "created_at": _now(),
+            **cls.content_fields(Piece()),
+            "done": True,
+            "done_reason": "load",
+        }
 
     @classmethod
     def frame(cls, data: Json) -> bytes:
@@ -38,7 +44,7 @@ class _Ollama(Dialect):
         return {"error": str(failure)}
 
     @classmethod
-    def said(cls, piece: Piece) -> Json:
+    def content_fields(cls, piece: Piece) -> Json:
         """The fields in which a piece stands."""
         raise NotImplementedError
 
@@ -71,7 +77,7 @@ class _Ollama(Dialect):
         }
 
     def _object(self, piece: Piece) -> Json:
-        return {"model": self.about.model, "created_at": _now(), **self.said(piece), "done": False}
+        return {"model": self.about.model, "created_at": _now(), **self.content_fields(piece), "done": False}
 
 
 class OllamaChat(_Ollama):
@@ -82,7 +88,7 @@ class OllamaChat(_Ollama):
         return parse("chat", _plain(data), offer)
 
     @classmethod
-    def said(cls, piece: Piece) -> Json:
+    def content_fields(cls, piece: Piece) -> Json:
         message: Json = {"role": "assistant", "content": piece.text}
         if piece.thought:
             message["thinking"] = piece.thought
@@ -105,7 +111,7 @@ class OllamaGenerate(_Ollama):
         return parse("chat", plain | {"messages": [*system, {"role": "user", "content": data.get("prompt")}]}, offer)
 
     @classmethod
-    def said(cls, piece: Piece) -> Json:
+    def content_fields(cls, piece: Piece) -> Json:
         return {"response": piece.text} | ({"thinking": piece.thought} if piece.thought else {})
 
 

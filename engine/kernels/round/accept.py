@@ -13,7 +13,7 @@ from ...speculation.trees import CHOICES, Node
 from ..decode.products.head import HeadOutput
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, jit, tl
-from .choices import Choices
+from .choices import DraftChoices
 from .sample import SampledRows
 from .state import (
     ACCEPTED,
@@ -67,12 +67,12 @@ class DraftTree:
     rows: TreeRows
     parents: Tensor
     """int32 [16]: the parent of each row. A parent's children hold different tokens."""
-    choices: Choices
+    choices: DraftChoices
     """The drafter's choices, by position."""
     path: AcceptedPath
 
     @classmethod
-    def allocate(cls, choices: Choices) -> DraftTree:
+    def allocate(cls, choices: DraftChoices) -> DraftTree:
         device = choices.tokens.device
         parents = torch.zeros(MAX_ROWS, dtype=torch.int32, device=device)
         return cls(TreeRows.allocate(device), parents, choices, AcceptedPath.allocate(device))

@@ -15,7 +15,7 @@ from ..toolchain.jit import MAX_ROWS, tl
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class DraftChoices:
     """What ``pick_choices`` fills, the likeliest token of each row first."""
 
     tokens: Tensor
@@ -24,7 +24,7 @@ class Choices:
     """fp32 [16, 4]: softmax probabilities at temperature 1."""
 
     @classmethod
-    def allocate(cls, device: torch.device) -> Choices:
+    def allocate(cls, device: torch.device) -> DraftChoices:
         tokens = torch.zeros(MAX_ROWS, CHOICES, dtype=torch.int64, device=device)
         return cls(tokens, torch.zeros(MAX_ROWS, CHOICES, device=device))
 
@@ -35,7 +35,7 @@ def reference_choices(logits: Tensor) -> tuple[Tensor, Tensor]:
     return best, logits.softmax(dim=-1).gather(-1, best)
 
 
-def pick_choices(out: HeadOutput, choices: Choices, tiles: Tiles) -> None:
+def pick_choices(out: HeadOutput, choices: DraftChoices, tiles: Tiles) -> None:
     """``pick_rows``, with each row's four best tokens. ``tiles`` are those of ``head_rows``."""
     assert out.logits is not None and out.logits.shape[1] >= CHOICES
     count = out.tile_best.shape[1]

@@ -211,7 +211,7 @@ class RoundReports:
     records: Tensor
     """int32 [places, record size], in the host's memory (pinned, where there is a GPU). A record is complete once the
     GPU has passed an event behind its round."""
-    place: Tensor
+    next_record: Tensor
     """int32 [1] on the device: the place of the next record."""
 
     @classmethod
@@ -231,7 +231,7 @@ def report_round(state: RoundState, reports: RoundReports) -> None:
     places, size = reports.records.shape
     assert len(state.record) == size
     _report[(1,)](
-        state.numbers, reports.records, reports.place,
+        state.numbers, reports.records, reports.next_record,
         PLACES=places, SIZE=size, BLOCK=power_of_two(size), num_warps=1,
     )  # fmt: skip
 

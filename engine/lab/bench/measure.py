@@ -143,7 +143,7 @@ class Bench:
         """The seconds of ``count`` rounds behind a random context, and the rounds, both without the first few;
         ``block`` 1 decodes plainly."""
         ids = self.random_ids(context)
-        self.decoder.prefix.pretend(ids[:-1])
+        self.decoder.prefix.set_length_for_timing(ids[:-1])
         settings = GenerationSettings(
             block_size=MIN_BLOCK_SIZE if block == 1 else block,
             speculation=block != 1,

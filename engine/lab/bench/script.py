@@ -32,7 +32,7 @@ class Script:
     def __init__(self, device: torch.device):
         self.accepted: tuple[int, ...] = ()
         self.confidences: tuple[tuple[float, ...], ...] = ()
-        self.place = 0
+        self.position = 0
         """The next entry, where the host runs the rounds."""
         self.accepted_on_device = torch.zeros(MAX_SCRIPT, dtype=torch.int32, device=device)
         self.confidences_on_device = torch.full((MAX_SCRIPT, MAX_ROWS), -1.0, device=device)
@@ -44,7 +44,7 @@ class Script:
         """Sets the script from the next round on: how many drafts are accepted, and, where given, the drafter's
         confidences."""
         self.accepted, self.confidences = tuple(accepted), tuple(map(tuple, confidences))
-        self.place = 0
+        self.position = 0
         self.accepted_on_device[: len(accepted)] = torch.tensor(self.accepted, dtype=torch.int32)
         given = torch.tensor(self.confidences)
         self.confidences_on_device.fill_(-1)
@@ -68,8 +68,8 @@ class ScriptedHostRounds(HostRounds):
         self._entry = -1
         if not draft.ids or not script.accepted:
             return draft
-        self._entry = script.place % len(script.accepted)
-        script.place += 1
+        self._entry = script.position % len(script.accepted)
+        script.position += 1
         if not script.confidences:
             return draft
         given = script.confidences[self._entry]

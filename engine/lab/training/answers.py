@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from ...models.target import TargetModel
 from .generation import Sampler, generate
 from .prompts import TrainingPrompt
-from .rows import RESPONSE_WEIGHT, Encoded, Source
+from .rows import RESPONSE_WEIGHT, Encoded, RowSource
 
 SHARD = "answers-{:04d}.safetensors"
 LEAST = 2
@@ -134,5 +134,5 @@ class Answers(Sequence[Encoded]):
         return Encoded(self._ids[end - prompt - answer : end].tolist(), [0.0] * prompt + [RESPONSE_WEIGHT] * answer)
 
 
-def drawn(answers: Sequence[Encoded]) -> Source:
+def drawn(answers: Sequence[Encoded]) -> RowSource:
     return lambda rng: answers[rng.randrange(len(answers))]

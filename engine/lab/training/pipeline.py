@@ -77,7 +77,7 @@ class TrainingPlan:
     weight_decay: float = 0.0
 
 
-Told = Callable[[PhaseName, int, int, str], None]
+Announce = Callable[[PhaseName, int, int, str], None]
 """Called now and then with (phase, done, in all, a remark)."""
 
 
@@ -91,7 +91,7 @@ class Pipeline:
         folder: Path,
         plan: TrainingPlan,
         device: torch.device,
-        report: Told,
+        report: Announce,
         prompts: Path | None = None,
         held_out: Path | None = None,
         begun: Path | None = None,

@@ -23,7 +23,7 @@ class Encoded:
     weights: list[float]
 
 
-Source = Callable[[random.Random], Encoded]
+RowSource = Callable[[random.Random], Encoded]
 """Draws the next conversation to train on."""
 
 
@@ -67,7 +67,7 @@ class RowDataset(Dataset[tuple[Tensor, ...]]):
     """Packs rows: row ``n`` depends only on the seed and ``n``, whichever worker makes it and in whatever order."""
 
     def __init__(
-        self, source: Source | Sequence[Encoded], seed: str, count: int, length: int, skipped: int = 0
+        self, source: RowSource | Sequence[Encoded], seed: str, count: int, length: int, skipped: int = 0
     ) -> None:
         """``count`` rows of ``length`` tokens, of which the first ``skipped`` are left out because they were used
         before. If ``source`` is a sequence, each conversation comes once, in random order, before any comes again."""

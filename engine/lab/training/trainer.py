@@ -23,7 +23,7 @@ from .clock import TrainingClock
 from .masks import MaskedAttention
 from .optimiser import ADAM_RATE, MUON_RATE, Optimiser
 from .passes import BatchedDrafter, BatchedTarget, PackedDraftPass, PackedPass
-from .rows import Encoded, RowDataset, Source, TextRows, batches, causal_within_documents
+from .rows import Encoded, RowDataset, RowSource, TextRows, batches, causal_within_documents
 
 log = logging.getLogger(__name__)
 
@@ -143,7 +143,7 @@ class Trainer:
 
     def run(
         self,
-        source: Source | Sequence[Encoded],
+        source: RowSource | Sequence[Encoded],
         report: Callable[[int, int, float], None],
         state: Path,
         probe: Probe,

@@ -17,7 +17,7 @@ from ...kernels.decode.products.dense import gate_up, partial_sums, project
 from ...kernels.decode.products.head import HeadOutput, head_rows
 from ...kernels.decode.tiling.tile_trials import TileTrials
 from ...kernels.decode.tiling.tiles import DraftTiles, draft_tiles
-from ...kernels.round.choices import Choices
+from ...kernels.round.choices import DraftChoices
 from ...kernels.shared.heads import HeadNorms
 from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import MAX_ROWS
@@ -58,7 +58,7 @@ class DFlashDraftPass:
         rows: RoundRows,
         tiles: DraftTiles | None = None,
         head: Int8Weight | None = None,
-        choices: Choices | None = None,
+        choices: DraftChoices | None = None,
     ):
         """``features`` [16, taps * hidden] are the target's; ``tokens`` int64 [16] takes the drafts, the first in place
         0. With ``head``, an 8-bit copy of the one that drafts, the drafter's products are in 8 bits too, as where it

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ...kernels.decode.products.head import HeadOutput
 from ...kernels.decode.tiling.tiles import Tiles
-from ...kernels.round.choices import Choices
+from ...kernels.round.choices import DraftChoices
 from ...kernels.round.markov import MarkovWeights, markov, reference_markov, reference_pairs
 from ...kernels.round.walk import CANDIDATES
 from ...kernels.toolchain.jit import MAX_ROWS
@@ -69,7 +69,7 @@ class MarkovPicker:
         """As ``SelectorPicker.pairs``."""
         return reference_pairs(logits, rows, self._weights(), anchor, ids, CANDIDATES)
 
-    def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: Choices | None, tiles: Tiles) -> None:
+    def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: DraftChoices | None, tiles: Tiles) -> None:
         assert choices is None, "such drafts are chains"
         markov(out, rows, self._weights(), block, self._most, tiles)
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ...kernels.decode.products.head import HeadOutput, pick_rows
 from ...kernels.decode.tiling.tiles import Tiles
-from ...kernels.round.choices import Choices, pick_choices
+from ...kernels.round.choices import DraftChoices, pick_choices
 from ...kernels.round.walk import CANDIDATES, reference_pairs, reference_walk, walk
 from ...kernels.toolchain.jit import MAX_ROWS
 from ..drafter import Draft
@@ -26,7 +26,7 @@ class Picker(Protocol):
         """The draft from fp32 logits [block - 1, vocabulary], and from the rows [block - 1, hidden] of which they were
         made. ``ids``: int64 [vocabulary], the target's id of each token; None where they are the same."""
 
-    def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: Choices | None, tiles: Tiles) -> None:
+    def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: DraftChoices | None, tiles: Tiles) -> None:
         """Fills ``token``, by its ``ids``, and ``probability`` of ``out``, which ``head_rows`` left with these
         ``tiles``, and ``choices`` where wanted. ``rows`` [16, hidden] are what the head read; ``block`` int64 [16]
         begins with the anchor."""
@@ -41,7 +41,7 @@ class ArgmaxPicker:
         best = logits.softmax(dim=-1).max(dim=-1)
         return Draft(best.indices if ids is None else ids[best.indices], best.values)
 
-    def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: Choices | None, tiles: Tiles) -> None:
+    def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: DraftChoices | None, tiles: Tiles) -> None:
         if choices is None:
             pick_rows(out)
         else:
@@ -85,7 +85,7 @@ class SelectorPicker:
         books = selector.predecessor_codebook, selector.successor_codebook
         return candidates, reference_pairs(scores, candidates, selector.hidden_projection(rows), *books, anchor)
 
-    def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: Choices | None, tiles: Tiles) -> None:
+    def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: DraftChoices | None, tiles: Tiles) -> None:
         assert choices is None and out.logits is not None, "such drafts are chains"
         selector = self._selector
         scores, candidates = torch.topk(out.logits[: self._most], CANDIDATES)

@@ -89,7 +89,7 @@ class Qwen35PrefillPass:
         state.begin(start)
         keeps = n <= MAX_ROWS
         if keeps:
-            state.keeps(n)
+            state.set_num_rows(n)
         else:
             state.begin_long()
         out, scratch = normed.new_empty(n, config.values), _Scratch(mixer, min(n, ROWS_AT_ONCE), normed.device)

@@ -17,7 +17,7 @@ from dflash_tui.core.desk.commands import COMMANDS
 from dflash_tui.core.desk.context_fit import WhenFull
 from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
 from dflash_tui.core.desk.event_queue import EventQueue
-from dflash_tui.core.desk.face import Change, Place, Question, Result, Summary, View
+from dflash_tui.core.desk.face import Change, MessagePlace, Question, Result, Summary, View
 from dflash_tui.core.race.opponent import Opponent
 from dflash_tui.core.race.race import Joules, Race
 from dflash_tui.core.sessions.sessions import SessionLog
@@ -117,7 +117,7 @@ class Listener:
     def words(self) -> str:
         return "\n".join(self.said)
 
-    def say(self, text: str, place: Place = "notice", *, grave: bool = False) -> None:
+    def say(self, text: str, place: MessagePlace = "notice", *, grave: bool = False) -> None:
         self.said.append(text)
 
     def saved(self, paths: Sequence[Path], remark: str = "", offer: str | None = None) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.rounds.history import StepHistory
-from dflash_tui.core.rounds.travel import Place, Traveller
+from dflash_tui.core.rounds.travel import Position, Traveller
 from engine.events import Step
 from tests.pace import examples
 
@@ -25,7 +25,7 @@ class Turn:
 CONVERSATIONS = st.lists(rounds(), min_size=1, max_size=4)
 
 
-def travels(conversation: list[list[Step]]) -> tuple[Traveller, list[Place], list[Step]]:
+def travels(conversation: list[list[Step]]) -> tuple[Traveller, list[Position], list[Step]]:
     """A traveller, every place in order, and the step at each. An empty turn stands between the others."""
     turns: list[Turn] = []
     for number, steps in enumerate(conversation):
@@ -33,7 +33,7 @@ def travels(conversation: list[list[Step]]) -> tuple[Traveller, list[Place], lis
         for step in steps:
             turn.history.append(replace(step, turn=turn.number))
         turns += [turn, Turn(2 * number + 2)]
-    places = [Place(turn.number, step) for turn in turns for step in range(len(turn.history))]
+    places = [Position(turn.number, step) for turn in turns for step in range(len(turn.history))]
     return Traveller(lambda: turns), places, [step for steps in conversation for step in steps]
 
 
@@ -87,7 +87,7 @@ def test_a_bar_of_the_histogram_leads_round_all_its_rounds(
 def test_the_cursor_walks_through_every_token(conversation: list[list[Step]]) -> None:
     travel, places, _ = travels(conversation)
     turn = places[0].turn
-    here = travel.next_token(Place(turn, 0), 1)
+    here = travel.next_token(Position(turn, 0), 1)
     tokens = []
     while here is not None:
         tokens.append(here)
@@ -101,7 +101,7 @@ def test_the_cursor_walks_through_every_token(conversation: list[list[Step]]) ->
 def test_where_there_is_nothing_there_is_no_place() -> None:
     travel = Traveller(lambda: [Turn(1)])
     assert travel.latest() is None and travel.at(1, 0) is None and travel.of_token(1, 0) is None
-    assert travel.next_step(Place(9, 0), 1) is None and travel.next_with(Place(9, 0), 1) is None
+    assert travel.next_step(Position(9, 0), 1) is None and travel.next_with(Position(9, 0), 1) is None
 
 
 @given(CONVERSATIONS, st.integers(-5, 100))
@@ -109,7 +109,7 @@ def test_where_there_is_nothing_there_is_no_place() -> None:
 def test_a_number_outside_leads_to_the_nearest_round(conversation: list[list[Step]], number: int) -> None:
     travel, places, _ = travels(conversation)
     last = len(conversation[0]) - 1
-    assert travel.at(places[0].turn, number) == Place(places[0].turn, min(max(number, 0), last))
+    assert travel.at(places[0].turn, number) == Position(places[0].turn, min(max(number, 0), last))
 
 
 @given(rounds())

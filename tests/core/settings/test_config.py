@@ -49,8 +49,8 @@ def test_the_project_has_the_last_word(home: Path) -> None:
     (home / "work" / PROJECT_FILE).write_text("# for all of us\nseed = 2\n")
     config = read_all()
     assert {name: entry.value for name, entry in config.settings.items()} == {"theme": "mono", "seed": 2}
-    assert config.settings["seed"].place == f"{home / 'work' / PROJECT_FILE}, line 2"
-    assert config.settings["theme"].place == f"{own}, line 1"
+    assert config.settings["seed"].location == f"{home / 'work' / PROJECT_FILE}, line 2"
+    assert config.settings["theme"].location == f"{own}, line 1"
     assert (config.keys["save"].value, config.keys["save"].line) == ("f9", 4)
 
 

@@ -20,7 +20,7 @@ from engine.kernels.decode.tiling.target_tiles import target_tiles
 from engine.kernels.decode.tiling.tiles import Tiles, draft_tiles, with_least_memory
 from engine.kernels.toolchain.card import HOPPER, Card, representative, stand_in
 from engine.kernels.weights.int8 import Int8Weight
-from engine.loading.choose_rounds import Say, TimedTiles, Way, derived_tiles, identity_of
+from engine.loading.choose_rounds import Say, Tiling, TimedTiles, derived_tiles, identity_of
 from engine.loading.memory_plan import Drafting, plan_memory
 from engine.measured.store import store
 from engine.measured.tiles import as_data
@@ -54,9 +54,9 @@ def test_rounds_on_the_device_draft_by_the_plan(
     way: Drafting, dense_pair: TinyPair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folders = (dense_pair.folder / "target", dense_pair.folder / "drafter")
-    chosen: list[tuple[Int8Weight | None, Sequence[Way]]] = []
+    chosen: list[tuple[Int8Weight | None, Sequence[Tiling]]] = []
 
-    def choose(_decoder: Decoder, _prompt: Prompt, head: Int8Weight | None, ways: Sequence[Way], _say: Say) -> None:
+    def choose(_decoder: Decoder, _prompt: Prompt, head: Int8Weight | None, ways: Sequence[Tiling], _say: Say) -> None:
         chosen.append((head, ways))
 
     monkeypatch.setattr(runner, "choose_rounds", choose)
@@ -83,10 +83,10 @@ def test_tiles_are_timed_at_the_first_start_on_a_card_that_nobody_measured(
     folders = (dense_pair.folder / "target", dense_pair.folder / "drafter")
     made = Runner(Decoder(dense_pair.target, dense_pair.drafter, 512), ChatTokenizer(folders[0]))
     plan = replace(plan_memory(*folders, 512, CPU), device_rounds=True)
-    tried: list[Sequence[Way]] = []
+    tried: list[Sequence[Tiling]] = []
     timed: list[Decoder] = []
 
-    def choose(decoder: Decoder, _prompt: Prompt, _head: Int8Weight | None, ways: Sequence[Way], _say: Say) -> None:
+    def choose(decoder: Decoder, _prompt: Prompt, _head: Int8Weight | None, ways: Sequence[Tiling], _say: Say) -> None:
         tried.append(ways)
         decoder.use_rounds(DeviceRounds.__new__(DeviceRounds))
 

@@ -63,7 +63,7 @@ def assert_same_far_out(target: TargetModel, reference: PreTrainedModel) -> None
     ids, places = torch.tensor(prompt_ids(24)), torch.arange(FAR, FAR + 24)
     expected = reference(ids[None], position_ids=places[None]).logits[0]
     cache = Cache(target.config.layers, FAR + len(ids), 32, torch.float32, CPU)
-    cache.pretend(FAR)
+    cache.set_length_for_timing(FAR)
     for kept in cache.attention:
         extend = kept.extend
         kept.extend = lambda at, k, v, extend=extend: tuple(each[:, -24:] for each in extend(at, k, v))  # type: ignore[method-assign,misc]

@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from engine.errors import WeightsFailure
-from engine.kernels.round.choices import Choices
+from engine.kernels.round.choices import DraftChoices
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.kinds import bytes_of
@@ -67,7 +67,7 @@ def test_host_and_device_draft_alike_among_few_tokens(packed: bool, dense_pair: 
     )
     rows = BLOCK - 1 + drafter.config.first_slot
     where = RoundRows(*(torch.tensor([number], dtype=torch.int32) for number in (INGESTED, rows, 0, INGESTED)))
-    for choices in (None, Choices.allocate(CPU)):
+    for choices in (None, DraftChoices.allocate(CPU)):
         tokens = torch.zeros(MAX_ROWS, dtype=torch.int64)
         launched = DFlashDraftPass(
             deepcopy(drafter), target, caches[1], features, tokens, where, DRAFT_TILES, head, choices

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from engine.kernels.decode.products.head import HeadOutput
 from engine.kernels.decode.tiling.tiles import Tiles
-from engine.kernels.round.choices import Choices
+from engine.kernels.round.choices import DraftChoices
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.kv_cache.cache import Cache
 from engine.models.dflash.draft_pass import DFlashDraftPass, RoundRows
@@ -36,7 +36,7 @@ class FollowingPicker:
         picked = torch.tensor(ids)
         return Draft(picked, probabilities.gather(1, picked[:, None])[:, 0])
 
-    def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: Choices | None, tiles: Tiles) -> None:
+    def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: DraftChoices | None, tiles: Tiles) -> None:
         assert out.logits is not None
         draft = self.pick(out.logits, rows, int(block[0]), out.ids)
         out.token.copy_(draft.ids)

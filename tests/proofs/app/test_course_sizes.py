@@ -22,7 +22,7 @@ async def test_every_page_shows_its_view_and_its_text_to_the_end(
     async with course(what(), size) as (screen, pilot):
         for place in range(len(screen.course.pages) + len(screen.course.behind)):
             await pilot.pause()
-            assert screen.place == place
+            assert screen.index == place
             assert screen.page.title.split()[-1] in shown(screen)
             view = screen.query_one("#course-view")
             if screen.page.view is not None:

@@ -17,7 +17,7 @@ from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.replay.bundled import find_recording
 from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.replay.replay_source import FASTEST, ReplaySource
-from dflash_tui.core.rounds.travel import Place
+from dflash_tui.core.rounds.travel import Position
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.source import Happening
@@ -98,14 +98,14 @@ async def test_rounds_to_come_are_reached_by_number_and_by_the_scrubber() -> Non
     async with replaying(find_recording("html"), pace=SLOW) as replay:
         await paused(replay)
         await replay.pilot.press("f3", "9", "0", "enter")
-        assert replay.screen.viewer.place == Place(1, 90) and replay.source.played == 91
+        assert replay.screen.viewer.position == Position(1, 90) and replay.source.played == 91
         scrubber = replay.screen.query_one(Scrubber)
         assert (scrubber.step, scrubber.count) == (90, 110)
         scrubber.post_message(Scrubber.Moved(105))
-        await replay.until(lambda: replay.screen.viewer.place == Place(1, 105))
+        await replay.until(lambda: replay.screen.viewer.position == Position(1, 105))
         assert replay.source.played == 106
         scrubber.post_message(Scrubber.Moved(20))
-        await replay.until(lambda: replay.screen.viewer.place == Place(1, 20))
+        await replay.until(lambda: replay.screen.viewer.position == Position(1, 20))
         assert replay.source.played == 106, "a look back takes nothing back"
 
 
@@ -116,9 +116,9 @@ async def test_playing_goes_on_from_where_the_user_looks() -> None:
         await replay.pilot.press("end")
         await replay.ended()
         whole = replay.screen.query_one(TokenLog).text
-        replay.screen.viewer.visit(Place(1, 40))
+        replay.screen.viewer.visit(Position(1, 40))
         await replay.pilot.press("space")
-        assert replay.source.playing and replay.screen.viewer.place is None
+        assert replay.source.playing and replay.screen.viewer.position is None
         assert 41 <= replay.source.played < 60 and not replay.source.ended
         assert len(replay.screen.query_one(TokenLog).text) < len(whole)
         replay.source.set_pace(FASTEST)

@@ -41,6 +41,15 @@ async def test_a_replay_says_what_it_is_and_shows_what_was_recorded(size: tuple[
         assert ("A tiny demo model on cpu" in replay.bar) == (size[0] == 120)
 
 
+async def test_ctrl_c_leaves_while_it_plays() -> None:
+    async with replaying(find_recording("maths"), pace=0.1) as replay:
+        await replay.until(lambda: replay.screen.chat.busy)
+        await replay.pilot.press("ctrl+c")
+        assert "Ctrl+C again" in " ".join(notice.message for notice in replay.app._notifications)
+        await replay.pilot.press("ctrl+c")
+        assert replay.app._exit
+
+
 async def test_nothing_can_be_asked_and_the_screen_says_why() -> None:
     async with replaying(find_recording("maths")) as replay:
         await replay.ended()
@@ -70,14 +79,14 @@ async def test_keys_pause_step_and_change_the_pace() -> None:
         await replay.until(lambda: replay.source.played > played and not replay.waiting)
         latest = replay.source.played - 1
         await replay.pilot.press("comma")
-        await replay.until(lambda: replay.screen.viewer.place is not None)
-        assert replay.screen.viewer.place is not None and replay.screen.viewer.place.step == latest - 1
+        await replay.until(lambda: replay.screen.viewer.position is not None)
+        assert replay.screen.viewer.position is not None and replay.screen.viewer.position.step == latest - 1
         replay.screen.query_one(ReplayBar).focus()
         await replay.pilot.press("plus")
         assert replay.source.pace == 0.1
         await replay.pilot.press("end")
         await replay.ended()
-        assert replay.screen.viewer.place is None and replay.source.played == 110
+        assert replay.screen.viewer.position is None and replay.source.played == 110
 
 
 async def test_frames_of_a_screen_that_goes_draw_nothing(launch: Launch) -> None:

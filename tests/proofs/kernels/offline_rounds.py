@@ -16,7 +16,7 @@ import torch
 from engine.decoding.decoder import Decoder
 from engine.decoding.round_launches import BLOCK, Ingestion, Proposal, RoundLaunches, Verification
 from engine.kernels.round.accept import DraftTree, accept_tree
-from engine.kernels.round.choices import Choices, pick_choices
+from engine.kernels.round.choices import DraftChoices, pick_choices
 from engine.kernels.round.grow import grow_tree
 from engine.kernels.round.lookup import LookupText, choose_chain, look_up
 from engine.kernels.round.move_accepted import RowStores, move_accepted
@@ -66,7 +66,7 @@ def _run_tree(launches: RoundLaunches) -> None:
     """What a round launches for a tree where it would do otherwise for a chain."""
     state = RoundState.allocate(torch.device("meta"), TREE_RECORD_SIZE)
     head, sampled, target = launches.target.out, launches.sampled, launches.target
-    tree = DraftTree.allocate(Choices.allocate(torch.device("meta")))
+    tree = DraftTree.allocate(DraftChoices.allocate(torch.device("meta")))
     pick_choices(head, tree.choices, target.tiles.head)
     for text in (None, launches.text):
         grow_tree(state, launches.numbers, launches.ids, tree, text)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from engine.kernels.decode.products.head import HeadOutput, head_rows, pick_rows
 from engine.kernels.decode.tiling.tiles import Tiles
-from engine.kernels.round.choices import Choices, pick_choices, reference_choices
+from engine.kernels.round.choices import DraftChoices, pick_choices, reference_choices
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.plain import PlainWeight
 from tests.kernels.tensors import CPU
@@ -18,9 +18,9 @@ pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpre
 TILES = Tiles(16, 32)
 
 
-def picked(hidden: Tensor, embedding: Tensor) -> tuple[HeadOutput, Choices]:
+def picked(hidden: Tensor, embedding: Tensor) -> tuple[HeadOutput, DraftChoices]:
     """Checks as well that the first choice is what ``pick_rows`` picks, bit for bit."""
-    out, choices = HeadOutput.allocate(len(embedding), TILES, CPU), Choices.allocate(CPU)
+    out, choices = HeadOutput.allocate(len(embedding), TILES, CPU), DraftChoices.allocate(CPU)
     head_rows(hidden, PlainWeight(embedding), 30.0, out, TILES)
     pick_rows(out)
     alone = [numbers.clone() for numbers in (out.token, out.probability, out.peak)]
@@ -34,7 +34,7 @@ def picked(hidden: Tensor, embedding: Tensor) -> tuple[HeadOutput, Choices]:
     return out, choices
 
 
-def check(out: HeadOutput, choices: Choices) -> None:
+def check(out: HeadOutput, choices: DraftChoices) -> None:
     assert out.logits is not None
     tokens, probabilities = reference_choices(out.logits)
     assert torch.equal(choices.tokens, tokens)
@@ -74,7 +74,7 @@ def test_unequal_choices_in_one_tile_and_equal_ones_in_another() -> None:
 
 
 def test_rows_that_are_no_numbers_choose_tokens_of_the_vocabulary() -> None:
-    out, choices = HeadOutput.allocate(101, TILES, CPU), Choices.allocate(CPU)
+    out, choices = HeadOutput.allocate(101, TILES, CPU), DraftChoices.allocate(CPU)
     head_rows(torch.full((16, 40), torch.nan), PlainWeight(torch.ones(101, 40)), 30.0, out, TILES)
     pick_choices(out, choices, TILES)
     assert ((choices.tokens >= 0) & (choices.tokens < 101)).all()

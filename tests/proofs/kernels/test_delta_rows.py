@@ -12,7 +12,7 @@ from engine.kernels.reference.delta import DeltaRows, scan
 from engine.kernels.round.accept import AcceptedPath
 from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.toolchain.jit import INTERPRETED
-from engine.kv_cache.delta_state import DeltaState, Moment
+from engine.kv_cache.delta_state import DeltaState, RecurrentState
 from engine.layer_config import DeltaConfig
 from engine.models.target import TargetModel
 from engine.speculation.trees import Node
@@ -106,7 +106,7 @@ def test_a_scan_is_the_definition() -> None:
 
     k = torch.nn.functional.normalize(drawn(9, 2, 16), dim=-1)
     rows = DeltaRows(drawn(9, config.channels), k, drawn(9, 6, 32), torch.rand(9, 6), torch.rand(9, 6))
-    moment = Moment(drawn(6, 32, 16), drawn(3, config.channels))
+    moment = RecurrentState(drawn(6, 32, 16), drawn(3, config.channels))
     wanted = moment.copy()
     scan(wanted.recurrent, rows)
     wanted.slide(rows.raw)

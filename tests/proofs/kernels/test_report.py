@@ -21,6 +21,6 @@ def test_records_take_turns() -> None:
         assert torch.equal(reports.records[number % 2], record)
         if number > 0:  # that of the round before is still there to be read
             assert torch.equal(reports.records[(number - 1) % 2], rounds[number - 1])
-    reports.place.zero_()  # a new turn
+    reports.next_record.zero_()  # a new turn
     report_round(state, reports)
     assert torch.equal(reports.records[0], rounds[2])

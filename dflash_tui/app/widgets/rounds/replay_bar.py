@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from dflash_tui.core.replay.replay_source import FASTEST
 from dflash_tui.core.rounds.pace import pace_words
-from dflash_tui.core.rounds.travel import Place
+from dflash_tui.core.rounds.travel import Position
 from dflash_tui.core.source import PlayedRecord
 from dflash_tui.core.text.harmless import sanitise
 
@@ -56,7 +56,7 @@ class ReplayBar(Widget, can_focus=True):
         super().__init__(id=id)
         self.display = source is not None
         self._source = source
-        self._latest: Place | None = None
+        self._latest: Position | None = None
         self._answers = 0
         self._shown: object = None
 
@@ -64,7 +64,7 @@ class ReplayBar(Widget, can_focus=True):
         if self._source is not None:
             self.focus()
 
-    def show(self, latest: Place | None, answers: int) -> None:
+    def show(self, latest: Position | None, answers: int) -> None:
         """Draw again if anything changed: the ``latest`` round that was played, of so many ``answers``. Called with
         every frame."""
         source = self._source

@@ -16,7 +16,7 @@ from ...sessions.sessions import SUFFIX
 from ...text.fences import CodeBlock, find_blocks
 from ..command import Command
 from ..desk import Desk
-from ..face import Question, Way
+from ..face import AskOption, Question
 
 LAST = "last"
 ANSWER = "answer"
@@ -71,7 +71,7 @@ def open_block(desk: Desk, argument: Argument) -> None:
             desk.face.wait(opened, report)
 
     question = f"Open {path.name} on your desktop? It is what the model wrote, and the scripts in it run there."
-    ways = (Way("y", "yes", "open it"), Way("n", "no", "no; it is saved"))
+    ways = (AskOption("y", "yes", "open it"), AskOption("n", "no", "no; it is saved"))
     otherwise = f"It is saved to {path} and not opened."
     desk.face.ask(Question("open this?", question, ways, otherwise, str(path.resolve())), chosen)
 

@@ -13,7 +13,7 @@ from ...sessions.archive import (
 )
 from ..command import Command
 from ..desk import Desk
-from ..face import Question, Way
+from ..face import AskOption, Question
 from ..views import FilesView, SearchView, SessionsView
 
 
@@ -61,7 +61,7 @@ def delete(desk: Desk, _: Argument) -> None:
             delete_session(path)
             desk.face.say("The conversation is deleted.")
 
-    ways = (Way("n", "no", "no; it is kept"), Way("y", "yes", "delete it"))
+    ways = (AskOption("n", "no", "no; it is kept"), AskOption("y", "yes", "delete it"))
     text = "Delete this conversation, with everything in it?"
     desk.face.ask(Question("delete this?", text, ways, "It is kept."), chosen)
 

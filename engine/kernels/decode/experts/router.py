@@ -96,7 +96,7 @@ class RouterRows:
     """For measuring: fp32 scores [n, experts] that decide instead of the router's, row by row and over again."""
     rows: Tensor
     """int32 [1]: how many of the 16 rows count."""
-    found: Assignment
+    assignment: Assignment
     tiles: Tiles
     """Tiles of the router's product: columns, depth and splits count; warps and stages are the launch's own."""
     bias: Tensor | None = None
@@ -130,8 +130,8 @@ def gate_up_and_route(
     max_rows: int = MAX_ROWS,
     activation: Activation = "gelu_tanh",
 ) -> None:
-    """``dense.gate_up`` into ``out`` [16, inter], and the router's choice into ``router.found``. Its depth is split;
-    the last program adds all splits in order, since choosing needs every score."""
+    """``dense.gate_up`` into ``out`` [16, inter], and the router's choice into ``router.assignment``. Its depth is
+    split; the last program adds all splits in order, since choosing needs every score."""
     inter, depth = weight.shape[0] // 2, weight.shape[1]
     num_experts = router.weight.shape[0]
     assert x.shape[1] == depth and out.shape[1] == inter and router.x.shape[1] == depth
@@ -150,9 +150,9 @@ def gate_up_and_route(
         0 if router.forced is None else router.forced.shape[0],
         router.rows,
         router.per_expert_scale,
-        router.found.experts,
-        router.found.pairs,
-        router.found.weights,
+        router.assignment.experts,
+        router.assignment.pairs,
+        router.assignment.weights,
         scratch.scores,
         scratch.arrived,
         max_rows,
@@ -161,12 +161,12 @@ def gate_up_and_route(
         FORMAT=weight.format,
         SILU=activation == "silu",
         EXPERTS=num_experts,
-        TOP_K=router.found.weights.shape[1],
+        TOP_K=router.assignment.weights.shape[1],
         ROWS=min(tiles.warps, MAX_ROWS) if max_rows == 1 else MAX_ROWS,
         ALONE=max_rows == 1,
         BLOCK=power_of_two(num_experts),
-        ENTRIES=len(router.found.experts),
-        MOST=router.found.most,
+        ENTRIES=len(router.assignment.experts),
+        MOST=router.assignment.most,
         BLOCK_N=tiles.columns,
         BLOCK_K=tiles.depth,
         ROUTER_SPLITS=router.tiles.splits,
@@ -184,7 +184,7 @@ def gate_up_and_route(
 def route_rows(router: RouterRows, scratch: SplitScratch, max_rows: int = MAX_ROWS) -> None:
     """The router's choice alone, for layers without a dense MLP beside it. Warps and stages are those of its tiles."""
     num_experts, depth = router.weight.shape
-    tiles, assignment = router.tiles, router.found
+    tiles, assignment = router.tiles, router.assignment
     assert router.x.shape[1] == depth and (router.forced is None or router.forced.is_contiguous())
     _route[(cdiv(num_experts, tiles.columns) * tiles.splits,)](
         router.x, router.weight, router.bias, router.forced,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ....kv_cache.delta_state import DeltaState, Moment
+from ....kv_cache.delta_state import DeltaState, RecurrentState
 from ....layer_config import DELTA_TAPS, DeltaConfig
 from ...reference.delta import EPS, DeltaRows, DeltaWeights
 from ...toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
@@ -161,7 +161,7 @@ def scan_rows(
     )  # fmt: skip
 
 
-def take_by_kernels(config: DeltaConfig, moment: Moment, rows: DeltaRows) -> None:
+def take_by_kernels(config: DeltaConfig, moment: RecurrentState, rows: DeltaRows) -> None:
     """Takes rows into a moment as ``Moment.take`` does, but by the kernels of rounds, whose bits it then has."""
     count = torch.full((1,), len(rows.raw), dtype=torch.int32, device=moment.window.device)
     scan_rows(moment.recurrent, None, rows, None, count, config, writes=True)

@@ -81,7 +81,7 @@ def test_of_too_many_snapshots_those_stay_that_save_most(pair: TinyPair) -> None
     cache = talk.decoder.cache
     here = cache.length
     for ahead in (0, 40, 41, 90, 140, 190, 240, 290, 340, 390):
-        cache.pretend(here + ahead)
+        cache.set_length_for_timing(here + ahead)
         prefix.remember([cache], here + ahead)
     kept = [shots[cache].length - here for shots in prefix.snapshots]
     assert len(kept) == MOST_SNAPSHOTS and 0 in kept and 390 in kept and not {40, 41} <= set(kept)

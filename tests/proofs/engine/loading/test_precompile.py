@@ -209,7 +209,7 @@ def test_what_was_compiled_before_takes_no_process(tmp_path: Path, monkeypatch: 
 
     def started() -> tuple[Orders | None, Order | None]:
         """The process that stood by, and what was ordered of it or of another."""
-        with ahead.standing_by(options) as compiler:
+        with ahead.precompiler_process(options) as compiler:
             stood_by = cast(Orders | None, compiler)
             with ahead.compiling_beside(options, pair, cast(MemoryPlan, plan), compiler) as compiling:
                 begun = cast(Orders | None, compiling)
@@ -236,7 +236,7 @@ def test_what_was_compiled_before_takes_no_process(tmp_path: Path, monkeypatch: 
 @pytest.mark.usefixtures("a_gpu")
 @pytest.mark.parametrize("options", [EngineOptions(), EngineOptions("a", device="cpu")], ids=["bundled", "cpu"])
 def test_nothing_stands_by_for_what_is_small_or_runs_on_the_cpu(options: EngineOptions) -> None:
-    with ahead.standing_by(options) as compiler:
+    with ahead.precompiler_process(options) as compiler:
         assert compiler is None
 
 

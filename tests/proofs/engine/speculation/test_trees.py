@@ -157,12 +157,12 @@ def test_where_positions_have_one_choice_the_tree_is_a_chain(name: str) -> None:
         auto, drafts, position = Auto(table), [*recording.anchors, *wrong, *wrong], 0
         while position < len(drafts):
             anchor, path = drafts[position], []
-            assert RecordedChoices(anchor.chances, anchor.said).chain() == anchor
+            assert RecordedChoices(anchor.chances, anchor.taken_choices).chain() == anchor
             if auto.wants_draft(position):
                 tries += auto.backoff.is_trying
                 tree, *_ = auto.choose(anchor.chances, position)
                 assert is_chain(tree)
-                path = accepted_path(tree, anchor.said)
+                path = accepted_path(tree, anchor.taken_choices)
                 assert path == list(range(1, min(anchor.num_right, len(tree)) + 1))
                 auto.observe(anchor.chances, tree, path, position)
             else:
