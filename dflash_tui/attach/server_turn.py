@@ -56,6 +56,8 @@ from .untrusted import sequence
 
 Emit = Callable[[Event], None]
 MODELS_NAMED = 6
+CHANNELS: tuple[Channel, Channel] = ("answer", "thought")
+"""What a turn ends with, in this order."""
 HOLD_SECONDS = 0.5
 """How long, at most, the beginning of a server's first answer waits for a mark that makes a thought of it."""
 WORTH_A_NOTICE = 16
@@ -124,16 +126,13 @@ class ServerTurn:
         self._release: asyncio.TimerHandle | None = None
         """Lets go of the answer's beginning, which waits for a mark that makes a thought of it."""
         self._texts: dict[Channel, list[str]] = {"answer": [], "thought": [], "control": []}
+        """What of the answer and the thought was told so far."""
         self._num_tokens = self._num_letters = 0
         self._finish = ""
         self._relays: bool | None = None
         """Whether the server passes on engine events; None before its first event of either kind."""
         self._moved = False
         self._heard = self._begun = self._prefilled = self._refused = self._failed = self._finished = False
-
-    def text(self, channel: Channel) -> str:
-        """What of the answer or the thought was told so far."""
-        return "".join(self._texts[channel])
 
     async def run(self) -> None:
         """Asks and emits the turn's events. Cancelling it stops the answer; what has come stays."""
@@ -244,6 +243,15 @@ class ServerTurn:
         with suppress(_EnoughSaid):
             self._tell(self._rounds.take(self._reader.released(perf_counter() - self._started)))
 
+    def break_off(self, failure: ServerFailure) -> None:
+        """Ends the turn for a fault of ours: what was told of the answer stands."""
+        with suppress(Exception):
+            self.let_go()
+        if not self._finished:
+            self._fail(failure)
+            answer, thought = ("".join(self._texts[channel]) for channel in CHANNELS)
+            self._emit(TurnFinished(self._ask.turn, "error", answer, thought))
+
     def _relay(self, event: Event, error: Any) -> None:
         """Emits an event that our own server passed on, each at its place in the turn. ``error``: what it says beside
         the event of why the answer isn't whole."""
@@ -320,7 +328,7 @@ class ServerTurn:
             self._tell(self._rounds.take(rest))
             self._tell(self._rounds.end())
         report = self._rounds.report()
-        answer, thought = self.text("answer"), self.text("thought")
+        answer, thought = ("".join(self._texts[channel]) for channel in CHANNELS)
         if whole:
             failure = self._lack(answer, thought)
             known, unbegun = self._server.begins_inside, self._reader.thoughts.unbegun

@@ -69,10 +69,13 @@ class ServerSource:
             with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
                 runner.run(self._serve())
         except ServerFailure as failure:
-            self._emit(_as_event(failure, fatal=True))
+            self._end(failure)
         except Exception as error:
             self._note("unexpected error while talking to a server")
-            self._emit(_as_event(_unexpected(error), fatal=True))
+            self._end(_unexpected(error))
+
+    def _end(self, failure: ServerFailure) -> None:
+        self._emit(EngineError("server", str(failure), failure.hint, fatal=True))
 
     def _note(self, what: str) -> None:
         """Writes the exception at hand into the log, without keys."""
@@ -146,10 +149,7 @@ class ServerSource:
             self._emit(TurnFinished(ask.turn, "stopped", ""))
         except Exception as error:
             self._note("unexpected error in an answer")
-            with suppress(Exception):
-                turn.let_go()
-            self._emit(_as_event(_unexpected(error), turn=ask.turn))
-            self._emit(TurnFinished(ask.turn, "error", turn.text("answer"), turn.text("thought")))
+            turn.break_off(_unexpected(error))
         finally:
             self._answering = None
 
@@ -159,7 +159,3 @@ def _unexpected(error: Exception) -> ServerFailure:
         f"What the server sent could not be understood: {type(error).__name__}.",
         "Ask again; if it happens again, please report it with the log.",
     )
-
-
-def _as_event(failure: ServerFailure, *, fatal: bool = False, turn: int | None = None) -> EngineError:
-    return EngineError("server", str(failure), failure.hint, fatal, turn)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,11 +15,17 @@ from torch import Tensor
 from ..kv_cache.cache import Cache
 from ..models.dflash.modules import DFlashDrafter
 from ..models.drafter import Drafter
+from ..models.eagle3.modules import Eagle3
+from ..models.family import EMBEDDED
 from ..models.target import TargetModel, TargetOutput
 from ..speculation.lookup import num_agreed
 
+Read = DFlashDrafter | Eagle3
+"""Drafters whose configs can be read in several ways."""
 CHUNK = 256
 """The most rows of one pass over a text."""
+DEEP = 4
+"""Guesses of a draft that the self-test looks at, where each takes a pass."""
 EVERY = 3
 """A draft is made behind each of so many tokens."""
 CLEARLY = 1.2
@@ -66,7 +72,7 @@ class Reading(NamedTuple):
 def better_reading(target: TargetModel, drafter: Drafter, texts: Sequence[tuple[Sequence[int], int]]) -> Reading | None:
     """The reading that yields clearly more tokens a block than the config's own; None where none does, and for drafters
     of other kinds. ``texts``: the target's greedy texts, each with its prompt's length."""
-    if not isinstance(drafter, DFlashDrafter):
+    if not isinstance(drafter, DFlashDrafter | Eagle3):
         return None
     own = _acceptance(target, drafter, texts)
     others = [
@@ -76,43 +82,50 @@ def better_reading(target: TargetModel, drafter: Drafter, texts: Sequence[tuple[
     return best if best is not None and best.acceptance_length - 1 > CLEARLY * (own - 1) else None
 
 
-def _others(target: TargetModel, drafter: DFlashDrafter) -> Iterator[tuple[str, str, DFlashDrafter]]:
+def _others(target: TargetModel, drafter: Read) -> Iterator[tuple[str, str, Read]]:
     """Yields the same weights read otherwise: (words, field, drafter)."""
-    config = drafter.config
     for shift, words in ((1, "the outputs of the layers behind"), (-1, "the outputs of the layers before")):
-        taps = tuple(tap + shift for tap in config.target_layer_ids)
-        if all(0 <= tap < len(target.config.layers) for tap in taps):
-            other = copy(drafter)
-            other.config = replace(config, target_layer_ids=taps)
-            yield f"with {words} those that it names", "target_layer_ids", other
+        taps = tuple(tap if tap == EMBEDDED else tap + shift for tap in drafter.config.target_layer_ids)
+        if all(tap == EMBEDDED or 0 <= tap < len(target.config.layers) for tap in taps):
+            yield f"with {words} those that it names", "target_layer_ids", _read(drafter, target_layer_ids=taps)
+    if isinstance(drafter, Eagle3):
+        normed = drafter.config.residual_normed
+        words = f"with what stands before its layer {'as it is' if normed else 'normed'}"
+        yield words, "norm_before_residual", _read(drafter, residual_normed=not normed)
+        return
+    config = drafter.config
     scale = 1.0 if config.embedding_scale != 1.0 else target.embedding_scale
     if scale != (target.embedding_scale if config.embedding_scale is None else config.embedding_scale):
-        other = copy(drafter)
-        other.config = replace(config, embedding_scale=scale)
-        yield f"with embeddings scaled by {scale:g}", "input_embedding_scale", other
-    other = copy(drafter)
-    other.config = replace(config, first_slot=0 if config.first_slot else 1)
+        words = f"with embeddings scaled by {scale:g}"
+        yield words, "input_embedding_scale", _read(drafter, embedding_scale=scale)
     row = "a first row that drafts" if config.first_slot else "a first row that drafts nothing"
-    yield f"with {row}", "sample_from_anchor", other
+    yield f"with {row}", "sample_from_anchor", _read(drafter, first_slot=0 if config.first_slot else 1)
+
+
+def _read(drafter: Read, **fields: Any) -> Read:
+    """The same weights by a config that says otherwise."""
+    other = copy(drafter)
+    other.config = replace(drafter.config, **fields)
+    return other
 
 
 @torch.inference_mode()
-def _acceptance(target: TargetModel, drafter: DFlashDrafter, texts: Sequence[tuple[Sequence[int], int]]) -> float:
+def _acceptance(target: TargetModel, drafter: Read, texts: Sequence[tuple[Sequence[int], int]]) -> float:
     """Mean tokens of a block behind the tokens of these texts, the target's own included."""
     counts = [count for text, start in texts for count in _right(target, drafter, text, start)]
     return 1 + sum(counts) / max(len(counts), 1)
 
 
-def _right(target: TargetModel, drafter: DFlashDrafter, text: Sequence[int], start: int) -> Iterator[int]:
+def _right(target: TargetModel, drafter: Read, text: Sequence[int], start: int) -> Iterator[int]:
     """Yields how many drafts in a row were right behind every few tokens of a text, from ``start`` on."""
     cache = _new_cache(target, drafter, text)
     features = _features(list(_outputs(target, text, cache, drafter.config.target_layer_ids, CHUNK)))
     anchors = range(start, len(text) - 1, EVERY)
-    for anchor, draft in zip(anchors, _drafts(target, drafter, text, features, cache, anchors), strict=True):
+    for anchor, draft in zip(anchors, _drafts(target, drafter, text, features, cache, anchors, DEEP), strict=True):
         yield num_agreed(draft, text[anchor + 1 :])
 
 
-def _new_cache(target: TargetModel, drafter: DFlashDrafter, text: Sequence[int]) -> Cache:
+def _new_cache(target: TargetModel, drafter: Read, text: Sequence[int]) -> Cache:
     room = len(text) + drafter.config.block_size
     return Cache(target.config.layers, room, CHUNK, target.cache_dtype or target.dtype, target.device)
 
@@ -133,19 +146,22 @@ def _features(outputs: Sequence[TargetOutput]) -> Tensor:
 
 def _drafts(
     target: TargetModel,
-    drafter: DFlashDrafter,
+    drafter: Read,
     text: Sequence[int],
     features: Tensor,
     cache: Cache,
     anchors: Sequence[int],
+    guesses: int,
 ) -> Iterator[list[int]]:
-    """Yields the tokens drafted behind each of these places of a text."""
+    """Yields the tokens drafted behind each of these places of a text: whole blocks, or so many where each takes a
+    pass."""
     room = len(text) + drafter.config.block_size
     context = drafter.new_cache(cache, room, CHUNK, target.dtype, target.device)
+    tokens = 1 + guesses if drafter.sequential else drafter.config.block_size
     for anchor in anchors:
         while context.length < anchor:
             drafter.ingest(features[context.length : min(context.length + CHUNK, anchor)], context)
-        yield drafter.draft(target, text[anchor], drafter.config.block_size, context).ids.tolist()
+        yield drafter.draft(target, text[anchor], tokens, context).ids.tolist()
 
 
 @torch.inference_mode()
@@ -155,7 +171,7 @@ def look_at_guesses(
     """Compares the first guesses of a text's drafts, by each reading, with what the target says next itself. Yields
     None between pieces of work, of at most ``rows`` rows of the target, and last the reading that is clearly better,
     if any."""
-    if not isinstance(drafter, DFlashDrafter) or len(text) < FEWEST:
+    if not isinstance(drafter, DFlashDrafter | Eagle3) or len(text) < FEWEST:
         return
     text = text[-LONGEST:]
     anchors = range(FEWEST // 2, len(text) - 1, max((len(text) - FEWEST // 2) // PLACES, 1))
@@ -178,7 +194,9 @@ def look_at_guesses(
                 hidden = torch.cat([each.hidden for each in outputs])[torch.tensor(anchors, device=target.device)]
                 target_ids = target.logits(hidden).argmax(dim=-1).tolist()
         right = []
-        for draft, token in zip(_drafts(target, other, text, features[taps], cache, anchors), target_ids, strict=True):
+        for draft, token in zip(
+            _drafts(target, other, text, features[taps], cache, anchors, 1), target_ids, strict=True
+        ):
             right.append(draft[0] == token)
             yield None
         own = own or right

@@ -17,6 +17,7 @@ from dflash_tui.core.desk.presets import Presets
 from dflash_tui.core.sessions.sessions import load_session
 from dflash_tui.core.settings.config import read_config
 from engine.commands import Ask
+from engine.events import TurnFinished
 
 from .conftest import Driver, Launch
 
@@ -134,7 +135,7 @@ async def test_what_an_older_block_wrote_comes_into_view(launch: Launch) -> None
     async with launch(answer=CODE + "word\n" * 60, size=(80, 24)) as chat:
         await chat.ask_and_wait("one")
         await chat.ask_and_wait("two")
-        chat.screen.chat.tree[2].answer = "no code"
+        chat.screen.chat.tree[2].finish(TurnFinished(2, "stop", "no code"))
         await chat.ask("/run")
         await chat.pilot.press("y")
         await chat.until(lambda: "▸ block 1 ran" in chat.log.text)

@@ -20,6 +20,7 @@ from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.inspection import inspect_step
 from dflash_tui.core.rounds.lenses import LENSES
 from dflash_tui.core.rounds.travel import Position
+from dflash_tui.core.source import Rewind
 from engine.events import DraftToken, EmittedToken, Match, PrefillDone, Step, TurnStarted, WidthChoice
 from support.events_for_tests import make_step
 from support.scripted_engine import PAGE
@@ -191,8 +192,7 @@ async def test_a_round_that_is_taken_away_is_left(launch: Launch) -> None:
     async with launch() as chat:
         await chat.ask_and_wait()
         await chat.pilot.press("f5")
-        turn = chat.screen.chat.reducer.turns[-1]
-        turn.history = StepHistory()
+        chat.screen.chat.apply(Rewind())
         await chat.until(lambda: place(chat) is None)
         assert not chat.screen.viewer.motion.active
 

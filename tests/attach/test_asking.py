@@ -288,3 +288,20 @@ def test_an_exception_of_ours_keeps_the_answer_that_stood_there(
     attached.ready()
     *_, error, finished = attached.ask()
     assert "ZeroDivisionError" in error.message and (finished.reason, finished.text) == ("error", "Hello")
+
+
+def test_a_fault_of_ours_keeps_what_stood_there(serve: Serve, attach: Attach, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = EventReader.read
+
+    def fails(reader: EventReader, event: dict[str, Any], time: float) -> Any:
+        if "fault" in event:
+            raise RuntimeError("a fault")
+        return read(reader, event, time)
+
+    monkeypatch.setattr(EventReader, "read", fails)
+    attached = attach(serve(streamed(sse(content("Hello"), content(" there"), {"fault": 1}))).url)
+    attached.ready()
+    events = attached.ask()
+    told = [token.text for event in events if isinstance(event, Step) for token in event.emitted]
+    assert events[-1].reason == "error" and events[-1].text == "".join(told) == "Hello there"
+    assert "could not be understood: RuntimeError" in only_error(events).message

@@ -260,7 +260,7 @@ class Inspection:
         guess before, in methods where it is, and how; empty for a first guess, and where all are made at once."""
         before = self.columns[index - 1].draft if index else None
         how = CONDITIONED.get(self.method) if self.method else None
-        return "" if how is None or before is None else f" {how} {quoted(before.text)}"
+        return "" if how is None or before is None else f"{how} {quoted(before.text)}"
 
     def choices(self, index: int) -> str:
         """All that was verified at a column, in a sentence; empty where that was the drafter's first choice alone."""

@@ -52,16 +52,15 @@ class EagleLayer(nn.Module):
         self.input_layernorm, self.hidden_norm, self.post_attention_layernorm = (
             RMSNorm(hidden, eps, "qwen") for _ in range(3)
         )
-        self.residual_normed = config.residual_normed
 
     def join(self, pairs: Pairs) -> Tensor:
         """[n, 2 * hidden]: embeddings, normed, beside hidden states, normed. The target's scale of its embeddings goes
         with the norm."""
         return torch.cat((self.input_layernorm(pairs.embedded), self.hidden_norm(pairs.hidden)), dim=-1)
 
-    def forward(self, pairs: Pairs, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
+    def forward(self, pairs: Pairs, start: int, cache: LayerCache, rope: RopeTable, *, residual_normed: bool) -> Tensor:
         joined = self.join(pairs)
-        x = joined[:, pairs.hidden.shape[1] :] if self.residual_normed else pairs.hidden
+        x = joined[:, pairs.hidden.shape[1] :] if residual_normed else pairs.hidden
         x = x + self.self_attn(joined, start, cache, rope)
         out: Tensor = x + self.mlp(self.post_attention_layernorm(x))
         return out
@@ -119,7 +118,7 @@ class Eagle3(PairedDrafter):
         self.layer.self_attn.remember(self.layer.join(pairs), start, keys, rope)
 
     def step(self, target: TargetModel, pair: Pairs, position: int, keys: LayerCache, rope: RopeTable) -> Drafted:
-        x = self.layer(pair, position, keys, rope)
+        x = self.layer(pair, position, keys, rope, residual_normed=self.config.residual_normed)
         normed = self.norm(x)
         return Drafted(capped_logits(normed, self.head_of(target), None), normed if self.config.feeds_normed else x)
 

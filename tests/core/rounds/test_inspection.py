@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from dflash_tui.app.widgets.rounds.step_table import Scene, scene_lines
 from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.inspection import Inspection, inspect, inspect_step
+from engine.commands import Method
 from engine.events import DraftToken, EmittedToken, Match, Step, WidthChoice
 from engine.sampling.philox import uniform
 from support.events_for_tests import make_step
@@ -203,3 +204,21 @@ def test_the_summary_counts_what_was_verified(steps: list[Step]) -> None:
         if step.draft:
             assert f"kept {step.num_accepted}" in seen.summary and f"{len(step.draft)} guesse" in seen.summary
             assert step.num_verified == len(step.draft)
+
+
+@pytest.mark.parametrize(
+    ("method", "knowing"),
+    [
+        (None, ""),
+        ("dflash", ""),
+        ("dflash2", ", chosen as what best follows its own “a0”"),
+        ("dspark", ", corrected by its own “a0”"),
+        ("eagle3", ", drafted behind its own “a0”"),
+    ],
+)
+def test_a_guess_says_which_guess_it_stood_behind(method: Method | None, knowing: str) -> None:
+    history = StepHistory()
+    history.append(make_step(2, 3, text="a"))
+    seen = inspect(history, 0, 40, SEED, None, method=method)
+    assert "had guessed, so it is kept" in seen.why(0), "the first guess stands behind the text alone"
+    assert f"had guessed{knowing}, so it is kept" in seen.why(1)

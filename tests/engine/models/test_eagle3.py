@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from engine.decoding.readings import FEWEST, better_reading, look_at_guesses
 from engine.errors import WeightsFailure
 from engine.loading.checkpoint import load_drafter
 from engine.models.eagle3.config import Eagle3Config
@@ -26,9 +27,22 @@ from engine.models.target import TargetModel
 from support.checkpoints import VOCAB_SIZE
 from support.eagle import LAYOUTS, default_taps, eagle_config, write_eagle
 from tests.engine.conftest import TinyPair, no_progress
+from tests.engine.small_decoders import prompt_ids
 from tests.pace import examples
 
 TAPS, COUNT = [0, 2], 40
+
+
+@torch.inference_mode()
+def test_other_readings_are_looked_at(dense_pair: TinyPair, tmp_path: Path) -> None:
+    """Taps one off and a residual read otherwise draft otherwise; where all are equally wrong, none is said."""
+    write_eagle(tmp_path, "speculators", VOCAB_SIZE, [1], count=COUNT)
+    drafter = load_drafter(tmp_path, dense_pair.target, no_progress)
+    text = prompt_ids(FEWEST + 20)
+    found = list(look_at_guesses(dense_pair.target, drafter, text))
+    assert found[-1] is None and len(found) > 4 * 32  # four readings at 32 places
+    assert better_reading(dense_pair.target, drafter, [(text[:60], 40)]) is None
+
 
 Change = Callable[[dict[str, Any], dict[str, Tensor]], object]
 """Damages a config and tensors."""

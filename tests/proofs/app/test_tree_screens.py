@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from rich.cells import cell_len
 from textual.widgets import OptionList, Static
@@ -53,7 +55,9 @@ async def test_the_tree_says_who_answered_where_several_models_did(launch: Launc
         assert isinstance(chat.app.screen, TreeScreen)
         assert not any("gemma4-tiny" in line for line in lines(chat.app.screen))
         await chat.pilot.press("escape")
-        chat.screen.chat.tree[3].target = "elsewhere/other"
+        turn = chat.screen.chat.tree[3]
+        assert turn.by is not None
+        turn.by = replace(turn.by, target="elsewhere/other")
         await chat.pilot.press("f9")
         assert isinstance(chat.app.screen, TreeScreen)
         assert ["other" in line for line in lines(chat.app.screen)] == [False, False, True, False]

@@ -29,7 +29,6 @@ HELPERS = {
     "measure.engine.calibration": "prints what drafts.xz tells: nothing to make smaller",
     "measure.engine.recorded_costs": "copies figures of a bench's file",
     "measure.gpu.check_recurrent": "times real shapes on a GPU; its kernels and rounds have tests at small ones",
-    "measure.gpu.compile_time": "compiles for a GPU, which the interpreter has no use for",
     "measure.gpu.packed_pace": "times real shapes on a GPU",
     "measure.gpu.started": "the process that check_start times",
     "measure.app.tape_server": "the server that soak asks",
