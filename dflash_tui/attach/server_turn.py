@@ -317,7 +317,7 @@ class ServerTurn:
         for token in step.emitted:
             self._texts[token.channel].append(token.text)
             self._num_letters += len(token.text.encode())
-        self._num_tokens += len(step.emitted)
+        self._num_tokens += step.num_emitted
 
     def _end(self, failure: ServerFailure | None, stopped: bool) -> None:
         if self._finished:

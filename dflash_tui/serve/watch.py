@@ -61,7 +61,7 @@ class WatchSource:
                 self._begin_anew_if_full()
                 event = replace(event, question=shortened(event.question))
             case Step():
-                self._shown += len(event.emitted)
+                self._shown += event.num_emitted
         self._emit(event)
 
     def _begin_anew_if_full(self) -> None:

@@ -21,7 +21,7 @@ from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.choice import ChoiceNumbers, RoundPlan
 from ..speculation.one_row import TOLD_EVERY
 from ..speculation.policy import Policy
-from ..speculation.trees import CHOICES, LOOKED_UP, Node, chain, extended, is_chain, placed
+from ..speculation.trees import CHOICES, LOOKED_UP, Chances, Node, chain, extended, is_chain, placed
 from .cuda_graphs import Outbox, Stopwatch
 from .decoder import Turn
 from .round_launches import AHEAD, Ingestion, Proposal, RoundLaunches, Verification
@@ -297,13 +297,14 @@ def read_round(
     if is_tree:
         given = _reals(record, layout.CHOICE_PROBABILITIES, drafted * CHOICES)
         chances = tuple(given[first : first + CHOICES] for first in range(0, len(given), CHOICES))
-        every = extended(chances, _reals(record, layout.BESIDE_CHANCES, len(branch_choices)))
+        every: Chances = extended(chances, _reals(record, layout.BESIDE_CHANCES, len(branch_choices)))
         parents, numbers = (_ints(record, start + 1, width - 1) for start in (layout.PARENTS, layout.NUMBERS))
         tree = placed(parents, numbers, every)
         draft_ids, path = _ints(record, layout.DRAFTS, drafted), _ints(record, layout.PATH, MAX_ROWS)[1 : accepted + 1]
     else:
         given = _reals(record, layout.list_at(layout.DRAFT_PROBABILITIES, lanes), drafted)
-        chances = every = tuple((each,) for each in given)
+        chances = tuple((each,) for each in given)
+        every = chances
         tree = chain(width - 1)
         draft_ids, path = tokens[1 : drafted + 1], tuple(range(1, accepted + 1))
     branches = not is_chain(tree)

@@ -39,10 +39,9 @@ class TurnMeter:
     def _add_speculative(self, step: Step) -> None:
         self.num_spec_steps += 1
         self.num_draft_tokens += step.num_verified
-        self.num_accepted += step.num_accepted
-        missing = step.num_accepted + 1 - len(self._histogram)
-        self._histogram.extend([0] * missing)
-        self._histogram[step.num_accepted] += 1
+        self.num_accepted += step.num_kept
+        self._histogram.extend([0] * (step.num_kept + 1 - len(self._histogram)))
+        self._histogram[step.num_kept] += 1
         sources = step.tree_columns.sources or step.draft_columns.sources[: step.num_verified]
         if any(sources):
             self._drafted.update(filter(None, sources))

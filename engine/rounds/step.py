@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 Verdict = Literal["accepted", "corrected", "bonus", "plain", "unknown"]
 """Why a token was emitted: its draft equalled the target's sample (``accepted``), the target's sample replaced the
@@ -158,13 +158,7 @@ class Tokens(Generic[Token, Columns]):
         step.__dict__[self._kept] = tokens
 
 
-@overload
-def in_columns(columns: DraftColumns) -> tuple[DraftToken, ...]: ...
-@overload
-def in_columns(columns: TreeColumns) -> tuple[TreeToken, ...]: ...
-@overload
-def in_columns(columns: EmittedColumns) -> tuple[EmittedToken, ...]: ...
-def in_columns(columns: Any) -> Any:
+def in_columns(columns: DraftColumns | TreeColumns | EmittedColumns) -> Any:
     """The columns as the tokens of a ``Step`` that is to be made: the same object."""
     return columns
 
@@ -224,6 +218,11 @@ class Step:
         return min(len(self.tree_columns.ids or self.draft_columns.ids), max(self.verify_width - 1, 0))
 
     @property
+    def num_kept(self) -> int:
+        """Verified drafts that were accepted: what figures count."""
+        return min(self.num_accepted, self.num_verified)
+
+    @property
     def is_corrected(self) -> bool:
         """Whether the round ended because the target disagreed with a verified draft."""
         return self.num_accepted < self.num_verified and self.emitted_columns.verdicts[-1:] == ("corrected",)
@@ -257,4 +256,4 @@ def sources_in(step: Step) -> tuple[Source | None, ...]:
     if step.tree_columns.ids:
         sources = step.tree_columns.sources
         return tuple(sources[row - 1] for row in accepted_in(step))
-    return tuple(step.draft_columns.sources[: min(step.num_accepted, step.num_verified)])
+    return step.draft_columns.sources[: step.num_kept]

@@ -131,7 +131,7 @@ class Auto(Policy):
         if self._whole and chances:
             return Chosen(chain(len(chances)), UNWEIGHED)
         costs, price = self._costs(context), self.price(context)
-        worths = [self.worth.of_choices(position) for position in chances]
+        worths = self.worth.of_chances(chances)
         branch = NOTHING
         looked_up: tuple[float, ...] = ()
         if looked is not None and looked.choices:
@@ -139,8 +139,10 @@ class Auto(Policy):
         elif looked is not None:
             looked = looked._replace(size=min(looked.size, rows - 1))
             looked_up = self.worth.of_match(looked, [worth[0] for worth in worths])
-            for index in range(min(looked.agreed, looked.size, len(worths))):
-                worths[index][0] = looked_up[index]
+            both = min(looked.agreed, looked.size, len(worths))
+            if both:
+                agreed = [(looked_up[index], *worths[index][1:]) for index in range(both)]
+                worths = [*agreed, *(worths[index] for index in range(both, len(worths)))]
         tree = best_first(worths, rows, branch)
         worth = worth_by_rows([node.chance for node in tree], costs, price)
         if looked_up:

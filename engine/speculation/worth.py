@@ -11,7 +11,17 @@ from .calibration import Calibration, MatchCalibration, PooledCalibration
 from .choice import LookupOutcome
 from .costs import RoundCosts
 from .lookup import LONGEST, LookedUpChain
-from .trees import LOOKED_UP, NOTHING, Chances, LookupBranch, Node, accepted_path
+from .trees import (
+    LOOKED_UP,
+    NOTHING,
+    Chances,
+    Lattice,
+    LookupBranch,
+    Node,
+    accepted_path,
+    behind,
+    places_in,
+)
 
 SURPRISE, LEAST_ODDS = 0.01, 0.2
 """When drafts have failed at their first token round after round, and the odds of that were less than ``SURPRISE``, the
@@ -47,6 +57,12 @@ class DraftWorth:
             chances.append(max(min(self.others.chance(confidence), chances[-1], 1 - sum(chances)), 0.0))
         return chances
 
+    def of_chances(self, chances: Chances) -> Chances:
+        """``of_choices`` of each position, and there behind each token that may come before."""
+        if isinstance(chances, Lattice):
+            return Lattice([[self.of_choices(row) for row in position] for position in chances.chances], chances.places)
+        return [self.of_choices(position) for position in chances]
+
     def of_match(self, looked: LookedUpChain, by_drafter: Sequence[float] = ()) -> tuple[float, ...]:
         """The chance of each token of a looked up chain, once it is reached. ``by_drafter``: chances of the drafter's
         own chain, which count where both say the same."""
@@ -69,13 +85,15 @@ class DraftWorth:
 
     def expected(self, chances: Chances, tree: Sequence[Node], outcome: LookupOutcome | None) -> float:
         """How many tokens a round with this tree is expected to yield, by what is known now (rounds may overlap)."""
-        worths = [self.of_choices(position) for position in chances]
+        worths = self.of_chances(chances)
         branch = NOTHING if outcome is None else self.lookup_branch(outcome.length, outcome.choices, worths)
         looked_up = accepted_path(tree, branch.choices)
-        chance_of_row = [1.0]
+        chance_of_row, places = [1.0], [0, *places_in(tree, worths)]
         for row, node in enumerate(tree, 1):
-            depth = node.depth - 1
-            chance = branch.chances[depth] if row in looked_up else worths[depth][node.choice]
+            if row in looked_up:
+                chance = branch.chances[node.depth - 1]
+            else:
+                chance = behind(worths, node.depth - 1, places[node.parent])[node.choice]
             chance_of_row.append(chance_of_row[node.parent] * chance)
         return sum(chance_of_row[1:], start=1.0)
 
@@ -86,10 +104,11 @@ class DraftWorth:
 
     def learn_drafts(self, chances: Chances, tree: Sequence[Node], path: Sequence[int]) -> None:
         """Learns what became of the drafts that were reached; ``path``: the rows that were accepted."""
+        places = [0, *places_in(tree, chances)]
         for row, node in enumerate(tree, 1):
             if node.parent in (0, *path) and node.choice < LOOKED_UP:
                 calibration = self.others if node.choice else self.first
-                calibration.observe(chances[node.depth - 1][node.choice], row in path)
+                calibration.observe(behind(chances, node.depth - 1, places[node.parent])[node.choice], row in path)
 
     def has_changed(self, confidence: float, begun: bool, loss: float) -> bool:
         """Whether so many drafts in a row failed at their first token that the text must have changed. ``confidence``:

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import get_type_hints
 
@@ -14,7 +14,9 @@ import pytest
 
 import engine
 from engine.commands import Settings
+from engine.events import Channel
 from engine.library import Options
+from support.events_for_tests import make_step
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "Write a quicksort in Python"
@@ -30,6 +32,12 @@ def events_of(pair: engine.Pair, *conversation: str) -> list[engine.Event]:
     roles = ("user", "assistant")
     messages = [engine.Message(roles[number % 2], said) for number, said in enumerate(conversation)]
     return list(pair.generate(messages, max_new_tokens=40))
+
+
+def test_thoughts_and_marks_are_no_answer() -> None:
+    channels: tuple[Channel, ...] = ("thought", "answer", "control")
+    emitted = tuple(engine.EmittedToken(1, channel, "plain", channel) for channel in channels)
+    assert engine.text(replace(make_step(0, 0), emitted=emitted)) == "answer"
 
 
 def test_an_answer_is_its_events(pair: engine.Pair) -> None:

@@ -266,7 +266,7 @@ class RaceScreen(DismissOnceScreen[RaceResult | None]):
         ended = any(isinstance(event, TurnFinished) for event in events)
         if not (steps or ended):
             return
-        self._live_tokens += sum(len(step.emitted) for step in steps)
+        self._live_tokens += sum(step.num_emitted for step in steps)
         log.append(list(token_spans(steps)))
         share = 1.0 if ended else self._live_tokens / self.race.lanes[index].settings.max_new_tokens
         self._draw_bar(index, "✓ " if ended else "▸ ", share, written(self._live_tokens))

@@ -223,10 +223,7 @@ class Turn:
             return
         if known or data is None or block.turn != self.number:
             steps = [replace(step, turn=self.number) for step in block.steps(known)]
-            texts = [
-                "".join(token.text for step in steps for token in step.emitted if token.channel == channel)
-                for channel in ("answer", "thought")
-            ]
+            texts = ["".join(step.text(channel) for step in steps) for channel in ("answer", "thought")]
             for step in steps:
                 self.rounds.append(step)
         else:

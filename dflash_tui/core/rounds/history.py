@@ -213,7 +213,7 @@ class StepHistory:
 
     def _count(self, step: Step) -> None:
         self._pair(step)
-        accepted, drafts = min(step.num_accepted, step.num_verified), step.num_drafted > 0
+        accepted, drafts = step.num_kept, step.num_drafted > 0
         self.time.append(microseconds(step.time))
         self.context_length.append(step.context_length)
         milliseconds = (step.draft_ms, step.verify_ms, step.total_ms)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Literal
 
 from engine.commands import Method
@@ -313,9 +314,7 @@ def inspect_step(
 ) -> Inspection:
     """Take a step apart whose first token is the answer's ``first_token`` and stands at ``position``."""
     columns, further = [], further_choices(step)
-    for index in range(max(len(step.draft), len(step.emitted))):
-        choice = step.emitted[index] if index < len(step.emitted) else None
-        draft = step.draft[index] if index < len(step.draft) else None
+    for index, (draft, choice) in enumerate(zip_longest(step.draft, step.emitted)):
         sampled = choice is not None and step.temperature > 0
         noise = uniform(seed, position + index) if sampled and seed is not None else None
         others = tuple(further[index]) if index < len(further) else ()

@@ -32,9 +32,8 @@ class Shortening:
         if step.turn != self._turn:
             self._begin(step.turn, TurnMeter())
         self._meter.add(step)
-        for token in step.emitted:
-            if token.channel != "control":
-                self._texts["thought" if token.channel == "thought" else "text"].append(token.text)
+        self._texts["text"].append(step.text())
+        self._texts["thought"].append(step.text("thought"))
 
     def _begin(self, turn: int, meter: TurnMeter) -> None:
         self._turn, self._meter, self._texts = turn, meter, {"text": [], "thought": []}

@@ -11,6 +11,7 @@ from dflash_tui.core.rounds.history import history_of
 from engine.events import Step
 from engine.rounds.statistics import TurnMeter
 from support.events_for_tests import make_step
+from tests.core.replay.steps import turns
 from tests.core.rounds_for_tests import rounds
 
 
@@ -18,16 +19,18 @@ def count(steps: list[Step]) -> AcceptanceStatistics:
     return history_of(steps).acceptance(-1)
 
 
-@given(rounds())
-def test_counts_agree_with_each_other_and_with_the_rounds(steps: list[Step]) -> None:
-    statistics = count(steps)
-    drafted = [step for step in steps if step.draft]
-    assert statistics.num_spec_steps == len(drafted) == sum(statistics.histogram)
-    assert statistics.num_accepted_draft_tokens == sum(k * n for k, n in enumerate(statistics.histogram))
-    assert statistics.num_draft_tokens == sum(len(step.draft) for step in drafted)
-    if drafted:
-        emitted = sum(step.num_accepted + 1 for step in drafted)
-        assert statistics.mean_acceptance_length == pytest.approx(emitted / len(drafted))
+@given(turns())
+def test_the_status_line_counts_what_the_line_behind_the_answer_counts(steps: list[Step]) -> None:
+    meter, shown = TurnMeter(), count(steps)
+    for step in steps:
+        meter.add(step)
+    told = meter.statistics()
+    assert shown.num_spec_steps == told.num_spec_steps == sum(bool(step.draft) for step in steps)
+    assert shown.num_draft_tokens == told.num_draft_tokens
+    assert shown.num_accepted_draft_tokens == told.num_accepted_draft_tokens
+    assert shown.mean_acceptance_length == pytest.approx(told.mean_acceptance_length)
+    assert shown.histogram[: len(told.acceptance_histogram)] == told.acceptance_histogram
+    assert dict(shown.named) == {each.source: n for each in told.by_source if (n := each.num_accepted_draft_tokens)}
 
 
 @given(rounds())
@@ -47,20 +50,7 @@ def test_rounds_without_evidence_are_censored() -> None:
     assert positions[3].rate is None
 
 
-def test_only_verified_drafts_count() -> None:
-    step = make_step(3, 15)
-    narrow = Step(*(getattr(step, name) if name != "verify_width" else 5 for name in Step.__dataclass_fields__))
-    assert count([narrow]).num_draft_tokens == 4
-
-
-def test_a_draft_of_which_nothing_is_verified_counts_as_the_engine_counts_it() -> None:
-    """The status line and the line behind the answer must say the same."""
-    whole = make_step(3, 15)
-    unverified = replace(make_step(0, 15, ending="stop"), verify_width=1)
-    meter, shown = TurnMeter(), count([whole, unverified])
-    for step in (whole, unverified):
-        meter.add(step)
-    told = meter.statistics()
-    assert shown.mean_acceptance_length == told.mean_acceptance_length == 2.5
-    assert (shown.num_spec_steps, shown.num_draft_tokens) == (told.num_spec_steps, told.num_draft_tokens)
-    assert shown.positions[0].reached == 1, "what was not verified says nothing about the drafter"
+def test_a_draft_of_which_nothing_is_verified_says_nothing_of_the_drafter() -> None:
+    shown = count([make_step(3, 15), replace(make_step(0, 15, ending="stop"), verify_width=1)])
+    assert shown.mean_acceptance_length == 2.5 and shown.num_draft_tokens == 15
+    assert shown.positions[0].reached == 1
