@@ -52,7 +52,7 @@ def test_an_answer_is_its_events(pair: engine.Pair) -> None:
 
 def test_the_next_turn_reads_what_is_new(pair: engine.Pair) -> None:
     answer = pair.answer(QUESTION, max_new_tokens=40)
-    started = events_of(pair, QUESTION, answer, "And in C?")[0]
+    started = events_of(pair, QUESTION, answer, "And with a docstring?")[0]
     assert isinstance(started, engine.TurnStarted) and 5 < started.num_reused_tokens < started.num_prompt_tokens
 
 
