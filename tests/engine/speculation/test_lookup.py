@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.decoding import text_index
@@ -20,6 +20,10 @@ repetitive = st.builds(
 """Blocks one behind the other, some of them longer than a match can be."""
 
 
+RUN = list(range(100, 100 + LONGEST))
+
+
+@example([*RUN, 1, *RUN[1:], 2, *RUN], 1, 0)
 @given(repetitive, st.integers(1, 40), st.integers(0, 200))
 def test_the_index_finds_what_the_definition_finds_at_every_token(text: list[int], unsorted: int, start: int) -> None:
     start = min(start, len(text))
@@ -29,7 +33,11 @@ def test_the_index_finds_what_the_definition_finds_at_every_token(text: list[int
         assert index.find() == longest_match(text[:start])
         for place in range(start, len(text)):
             index.extend(text[place : place + 1])
-            assert index.find() == longest_match(text[: place + 1])
+            known = text[: place + 1]
+            match = longest_match(known)
+            assert index.find() == match
+            if match is not None:
+                assert index.guess(match, 9, {2}) == continuation(known, match.distance, 9, {2})
     assert index.ids.tolist() == text
 
 
