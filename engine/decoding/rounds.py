@@ -75,7 +75,7 @@ class Round:
         if not self.tree:
             return self.num_accepted < self.verify_width - 1
         parents = [node.parent for node in self.tree]
-        rows = {place: row for row, place in enumerate(zip(parents, self.tree_ids, strict=True), 1)}
+        rows = {key: row for row, key in enumerate(zip(parents, self.tree_ids, strict=True), 1)}
         row = 0
         for token in self.emitted[: self.num_accepted]:
             row = rows[row, token]

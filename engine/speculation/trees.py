@@ -92,7 +92,7 @@ class Node(NamedTuple):
     """The chance that it and all nodes between the anchor and it are right."""
 
 
-def best_first(chances: Chances, rows: int = ROWS, beside: LookupBranch = NOTHING) -> list[Node]:
+def best_first(chances: Chances, rows: int = ROWS, branch: LookupBranch = NOTHING) -> list[Node]:
     """The likeliest nodes that fit into ``rows`` beside the anchor, likeliest first. Where a node is taken, its next
     sibling and its first child become eligible; equals go in that order. A looked up chain is one path more: where the
     drafter's choice is the same token, that is one node. Of equals, a looked up one goes first."""
@@ -102,16 +102,16 @@ def best_first(chances: Chances, rows: int = ROWS, beside: LookupBranch = NOTHIN
     looked_up, places = [0], [0]
 
     def offer(parent: int, depth: int, choice: int, before: float) -> None:
-        if parent in looked_up and depth <= len(beside.choices):
-            choice += choice == beside.choices[depth - 1]
+        if parent in looked_up and depth <= len(branch.choices):
+            choice += choice == branch.choices[depth - 1]
         if depth <= len(chances) and choice < len(own := behind(chances, depth - 1, places[parent])):
             chance = before * own[choice]
             heappush(waiting, (-chance, next(turn), depth, parent, choice, before))
 
     def look_up(depth: int, before: float) -> None:
-        if depth <= len(beside.choices):
-            chance = before * beside.chances[depth - 1]
-            heappush(waiting, (-chance, 0, depth, looked_up[-1], beside.choices[depth - 1], before))
+        if depth <= len(branch.choices):
+            chance = before * branch.chances[depth - 1]
+            heappush(waiting, (-chance, 0, depth, looked_up[-1], branch.choices[depth - 1], before))
 
     look_up(1, 1.0)
     offer(0, 1, 0, 1.0)
@@ -141,12 +141,12 @@ def choices_of(ids: Sequence[int], drafted: Sequence[Sequence[int]]) -> tuple[in
     )
 
 
-def extended(choices: Sequence[Sequence[Held]], beside: Sequence[Held]) -> Sequence[Sequence[Held]]:
+def extended(choices: Sequence[Sequence[Held]], branch: Sequence[Held]) -> Sequence[Sequence[Held]]:
     """For each position, an entry for each of the drafter's choices and then one for the looked up token, where there
     is one: ``extended([[a, b], [c, d]], [x])`` is ``((a, b, x), (c, d))``. Entries may be ids or chances."""
-    if not beside:
+    if not branch:
         return choices
-    more = [(each,) for each in beside] + [()] * (len(choices) - len(beside))
+    more = [(each,) for each in branch] + [()] * (len(choices) - len(branch))
     return tuple((*position, *further) for position, further in zip(choices, more, strict=True))
 
 
@@ -154,12 +154,12 @@ def is_chain(tree: Sequence[Node]) -> bool:
     return all(node.choice == 0 and node.parent == row for row, node in enumerate(tree))
 
 
-def accepted_path(tree: Sequence[Node], said: Sequence[int]) -> list[int]:
-    """The rows of the path that begins at the anchor and takes at each depth the choice in ``said``, as far as the tree
-    holds it."""
+def accepted_path(tree: Sequence[Node], samples: Sequence[int]) -> list[int]:
+    """The rows of the path that begins at the anchor and takes at each depth the choice in ``samples``, as far as the
+    tree holds it."""
     rows = {(node.parent, node.choice): row for row, node in enumerate(tree, 1)}
     path: list[int] = []
-    for choice in said:
+    for choice in samples:
         row = rows.get((path[-1] if path else 0, choice))
         if row is None:
             break

@@ -1,4 +1,4 @@
-"""What the transcript gains by a step, and the mark of what has versions."""
+"""Turns a step into spans of the transcript, and draws the mark ‹2/3› of a question or answer with versions."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class StepSpans:
             self._thinking = spans[-1].style == "thought"
 
 
-def version_spans(place: int, count: int) -> list[Span]:
+def version_spans(number: int, count: int) -> list[Span]:
     """The mark beside what has versions; a click on its ends goes to the one before or behind."""
     if count < 2:
         return []
-    return [Span("  ‹ ", "version"), Span(f"{place}/{count}", "version"), Span(" › ", "version")]
+    return [Span("  ‹ ", "version"), Span(f"{number}/{count}", "version"), Span(" › ", "version")]
 
 
 def noted(before: str, mark: list[Span], behind: str) -> list[Span]:
