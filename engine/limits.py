@@ -83,29 +83,29 @@ class Limits:
         enough = FEW * strange if strange > 1 else strange  # "Olá!" has one, and is read
         return known >= enough and (known > 0 or not pictures)
 
-    def met_by(self, text: str, said: Sequence[str] = ()) -> Iterator[Limit]:
-        """The limits that a question comes upon. ``said``: questions and answers before it, the newest last."""
-        before = said[-1] if said else ""
+    def met_by(self, text: str, earlier: Sequence[str] = ()) -> Iterator[Limit]:
+        """The limits that a question comes upon. ``earlier``: questions and answers before it, the newest last."""
+        before = earlier[-1] if earlier else ""
         for kind in self.kinds:
             there = kind.behind is None or kind.behind.search(before)
-            senseless = kind.without is None or not any(map(kind.without.search, said))
+            senseless = kind.without is None or not any(map(kind.without.search, earlier))
             if there and senseless and kind.asks.search(text):
                 yield kind
 
-    def refusal(self, text: str, said: Sequence[str] = ()) -> tuple[str, str] | None:
+    def refusal(self, text: str, earlier: Sequence[str] = ()) -> tuple[str, str] | None:
         """Why a question gets no answer, and what to ask instead; None where it may get a good one."""
         if not self.reads(text):
             return "I can't read this.", self.instead
-        return next(((kind.says, kind.instead) for kind in self.met_by(text, said) if kind.sure), None)
+        return next(((kind.says, kind.instead) for kind in self.met_by(text, earlier) if kind.sure), None)
 
-    def broken_promise(self, answer: str, said: Sequence[str] = ()) -> str:
+    def broken_promise(self, answer: str, earlier: Sequence[str] = ()) -> str:
         """What is wrong with the code of an answer, in a sentence: it stood there before, calls what isn't there,
         or lacks the name that is promised. Empty for nothing, and where the model describes no limits."""
         blocks = _BLOCK.findall(answer) if self.kinds else []
         if not blocks:
             return ""
         language, code = blocks[-1]
-        if any(code == old for before in said for _, old in _BLOCK.findall(before)[-1:]):
+        if any(code == old for before in earlier for _, old in _BLOCK.findall(before)[-1:]):
             return "Whatever it says, it changed nothing: this is the code that stood here before."
         promised = re.findall(r"`(\w+)`", _BLOCK.sub("", answer))
         if missing := next((name for name in promised if not re.search(rf"\b{name}\b", code)), None):

@@ -144,7 +144,7 @@ class Runner:
         for progress in self.decoder.decode(prompt, poll, ask.compares, ask.turn):
             if isinstance(progress, Round):
                 if self._threads is not None:
-                    self._threads.took(progress.total_ms, progress.verify_width)
+                    self._threads.observe_times(progress.total_ms, progress.verify_width)
                 for token in () if end else progress.emitted:
                     token_ids.append(token)
                     if goes_in_circles(token_ids):
@@ -172,8 +172,8 @@ class Runner:
         trained. It must cost nobody anything, so it fails in silence."""
         assert self.decoder.drafter is not None
         try:
-            for found in look_at_guesses(self.decoder.target, self.decoder.drafter, text, rows):
-                yield None if found is None else Notice(found.says, "Take its config.json as its makers publish it.")
+            for remark in look_at_guesses(self.decoder.target, self.decoder.drafter, text, rows):
+                yield None if remark is None else Notice(remark.says, "Take its config.json as its makers publish it.")
         except Exception:
             log.warning("first guesses could not be compared", exc_info=True)
 
@@ -271,5 +271,5 @@ class Runner:
 
 def _asked(ask: Ask) -> tuple[str, list[str]]:
     """The question of a conversation, and what was said before it, the newest last."""
-    *said, question = [message.content for message in ask.messages if message.role != "system"] or [""]
-    return question, said
+    *earlier, question = [message.content for message in ask.messages if message.role != "system"] or [""]
+    return question, earlier

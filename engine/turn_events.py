@@ -98,13 +98,13 @@ class TurnEvents:
     def _emitted(self, done: Round) -> EmittedColumns:
         ids, push = done.emitted, self.stream.push
         last = len(ids) if done.finish is not None else 0
-        said = [push(token, place == last) for place, token in enumerate(ids, start=1)]
-        for text, channel in said:
+        emitted = [push(token, index == last) for index, token in enumerate(ids, start=1)]
+        for text, channel in emitted:
             if channel == "answer":
                 self.text += text
             elif channel == "thought":
                 self.thought += text
-        texts, channels = zip(*said, strict=True)
+        texts, channels = zip(*emitted, strict=True)
         return EmittedColumns(ids, texts, done.verdicts, channels, _probabilities(done.probabilities))
 
     def finished(self) -> TurnFinished:

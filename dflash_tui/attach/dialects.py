@@ -26,7 +26,7 @@ Answers = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ServerFacts:
     """What a server says of itself when it is first asked."""
 
     dialect: DialectName
@@ -69,7 +69,7 @@ class Dialect(ABC):
     advice = ""
     """How its speculation is switched on."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: ServerFacts) -> None:
         self.facts = facts
         self.refused: dict[Feature, str] = dict.fromkeys(DRAFTING, CHOSEN_AT_START.format(self.name))
         """The features that it lacks, and why in words."""
@@ -80,7 +80,7 @@ class Dialect(ABC):
 
     @staticmethod
     @abstractmethod
-    def found(answers: Answers, listed: Sequence[Any], sure: bool) -> Facts | None:
+    def facts_of(answers: Answers, listed: Sequence[Any], sure: bool) -> ServerFacts | None:
         """The facts of a server that speaks this dialect; None where it speaks another. ``answers``: by
         path. ``listed``: its list of models. ``sure``: the user said that it is this one."""
 
@@ -99,8 +99,8 @@ class Dialect(ABC):
     def notice(self, report: TurnReport) -> Notice | None:
         """What to tell the user after the first whole answer: that speculation is off, or accepts nothing; None where
         it works."""
-        if not report.counted and (told := self.uncounted()):
-            return told
+        if not report.counted and (words := self.uncounted()):
+            return words
         drafted, accepted = report.statistics.num_draft_tokens, report.statistics.num_accepted_draft_tokens
         if not drafted and self.facts.speculates:
             return Notice("This server speculates, but drafted nothing for this answer.")
@@ -159,7 +159,7 @@ class LlamaCpp(Dialect):
     advice = "llama-server --spec-type ngram-simple, or --spec-type draft-dflash --model-draft DRAFTER.gguf"
 
     @staticmethod
-    def found(answers: Answers, listed: Sequence[Any], sure: bool) -> Facts | None:
+    def facts_of(answers: Answers, listed: Sequence[Any], sure: bool) -> ServerFacts | None:
         props = mapping(answers.get("/props"))
         settings = mapping(props.get("default_generation_settings"))
         if not sure and not settings:
@@ -167,7 +167,7 @@ class LlamaCpp(Dialect):
         build = words(props.get("build_info")).partition("-")[0]
         slots = [mapping(slot) for slot in sequence(answers.get("/slots"))]
         speculates = any(slot.get("speculative") is True for slot in slots) if slots else None
-        return Facts(
+        return ServerFacts(
             "llama.cpp",
             "llama.cpp" if build in ("", "b0") else f"llama.cpp {build}",
             names_of(listed) or tuple(filter(None, [words(props.get("model_alias"))])),
@@ -177,7 +177,7 @@ class LlamaCpp(Dialect):
             template=words(props.get("chat_template")),
         )
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: ServerFacts) -> None:
         super().__init__(facts)
         if facts.template and not ("think" in facts.template or "reasoning" in facts.template):
             self.refused["thinking"] = NO_THINKING
@@ -209,7 +209,7 @@ class Vllm(Dialect):
     """The version from which on it counts rounds, and speculates even where it is asked for probabilities."""
 
     @staticmethod
-    def found(answers: Answers, listed: Sequence[Any], sure: bool) -> Facts | None:
+    def facts_of(answers: Answers, listed: Sequence[Any], sure: bool) -> ServerFacts | None:
         version = words(mapping(answers.get("/version")).get("version"))
         if not sure and not version:
             return None
@@ -218,17 +218,17 @@ class Vllm(Dialect):
         if not sure and speculates is None:
             return None
         places = set(re.findall(r'spec_decode_num_accepted_tokens_per_pos\S*position="(\d{1,4})"', metrics))
-        return Facts(
+        return ServerFacts(
             "vllm",
             f"vLLM {version}".strip(),
             names_of(listed),
             context_of(listed),
             block_size=len(places) + 1,
-            version=tuple(int(part) for part in re.findall(r"\d{1,6}", version)[:2]),
+            version=tuple(int(number) for number in re.findall(r"\d{1,6}", version)[:2]),
             speculates=speculates,
         )
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: ServerFacts) -> None:
         super().__init__(facts)
         self._kind = EventKind(True, facts.speculates, max(facts.block_size - 1, 0))
 
@@ -257,14 +257,14 @@ class Sglang(Dialect):
     advice = "--speculative-algorithm DFLASH --speculative-draft-model-path DRAFTER"
 
     @staticmethod
-    def found(answers: Answers, listed: Sequence[Any], sure: bool) -> Facts | None:
+    def facts_of(answers: Answers, listed: Sequence[Any], sure: bool) -> ServerFacts | None:
         info = mapping(answers.get("/server_info")) or mapping(answers.get("/get_server_info"))
         if not sure and "internal_states" not in info:
             return None
         algorithm = words(info.get("speculative_algorithm"))
         drafter = words(info.get("speculative_draft_model_path")) or algorithm
         width = count(info.get("speculative_num_draft_tokens")) or 1
-        return Facts(
+        return ServerFacts(
             "sglang",
             f"SGLang {words(info.get('version'))}".strip(),
             names_of(listed) or tuple(filter(None, [words(info.get("served_model_name"))])),
@@ -294,15 +294,17 @@ class Dflash(Dialect):
     times: Clock = "engine"
 
     @staticmethod
-    def found(answers: Answers, listed: Sequence[Any], sure: bool) -> Facts | None:
-        said = mapping(answers.get("/dflash"))
-        ready = relayed(said, 0)
-        if not isinstance(ready, EngineReady) or said.get("server") != "dflash-chat":
+    def facts_of(answers: Answers, listed: Sequence[Any], sure: bool) -> ServerFacts | None:
+        facts = mapping(answers.get("/dflash"))
+        ready = relayed(facts, 0)
+        if not isinstance(ready, EngineReady) or facts.get("server") != "dflash-chat":
             return None
-        shown = f"dflash-chat {words(said.get('version'))}".strip()
-        return Facts("dflash", shown, names_of(listed), ready.max_context, block_size=ready.max_block_size, ready=ready)
+        shown = f"dflash-chat {words(facts.get('version'))}".strip()
+        return ServerFacts(
+            "dflash", shown, names_of(listed), ready.max_context, block_size=ready.max_block_size, ready=ready
+        )
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: ServerFacts) -> None:
         super().__init__(facts)
         self.refused = {}
 
@@ -320,12 +322,12 @@ class OpenAi(Dialect):
     """Any other server with OpenAI's interface: texts, and whatever totals it reports."""
 
     @staticmethod
-    def found(answers: Answers, listed: Sequence[Any], sure: bool) -> Facts:
+    def facts_of(answers: Answers, listed: Sequence[Any], sure: bool) -> ServerFacts:
         owner = words(mapping(next(iter(listed), None)).get("owned_by"))
         family = {"library": "Ollama", "organization_owner": "LM Studio"}.get(owner, "OpenAI-compatible")
-        return Facts("openai", family, names_of(listed), context_of(listed))
+        return ServerFacts("openai", family, names_of(listed), context_of(listed))
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: ServerFacts) -> None:
         super().__init__(facts)
         self.refused["top_k"] = "The interface of this server has no top-k."
         self.refused["thinking"] = "The interface of this server has no switch for thinking."

@@ -25,27 +25,27 @@ _MOST = 6
 """How many sentences of one error are told."""
 
 
-def words_of(said: Any) -> str:
-    """The error's words as one sentence; empty where there are none. ``said`` is a body, or its JSON."""
-    if isinstance(said, bytes):
-        said = said[: 64 * MOST_WORDS].decode("utf-8", "replace")
-    found = dict.fromkeys(text for text in _told(said, _DEEPEST) if text.strip())
-    told = "; ".join(text.strip().rstrip(".") for text in list(found)[:_MOST])
-    return sentence(told) if told else ""
+def words_of(error: Any) -> str:
+    """The error's words as one sentence; empty where there are none. ``error`` is a body, or its JSON."""
+    if isinstance(error, bytes):
+        error = error[: 64 * MOST_WORDS].decode("utf-8", "replace")
+    texts = dict.fromkeys(text for text in _texts_in(error, _DEEPEST) if text.strip())
+    joined = "; ".join(text.strip().rstrip(".") for text in list(texts)[:_MOST])
+    return sentence(joined) if joined else ""
 
 
-def quoted(said: str) -> str:
+def quoted(text: str) -> str:
     """The words of what was not understood, or all of it where none are found."""
-    return words_of(said) or sentence(said)
+    return words_of(text) or sentence(text)
 
 
 def error_in(data: Mapping[str, Any], ours: list[Mapping[str, Any]], top: bool) -> Any:
     """The part of an event that is an error; None for an event that is none."""
-    for place in (data, *ours, *(mapping(each.get(name)) for each in ours for name in ("delta", "message"))):
-        fields = named(place)
+    for candidate in (data, *ours, *(mapping(each.get(name)) for each in ours for name in ("delta", "message"))):
+        fields = named(candidate)
         for name in ERRORS & fields.keys():
             if (error := fields[name]) and not _is_fine(error):
-                return place if isinstance(error, bool | int | float) else error
+                return candidate if isinstance(error, bool | int | float) else error
     fields = named(data) if top and "dflash" not in data else {}
     called = {words(fields.get(name)).lower() for name in ("object", "type", "status", "event")}
     failed = called & FAILED or any(fields.get(name) is False for name in ("success", "ok"))
@@ -54,33 +54,33 @@ def error_in(data: Mapping[str, Any], ours: list[Mapping[str, Any]], top: bool) 
 
 def _is_fine(error: Any) -> bool:
     """Whether what stands in an error's place says that there is none."""
-    said = named(error) if isinstance(error, dict) else {}
-    code = next((said[name] for name in ("code", "status_code", "status") if name in said), None)
-    told = " ".join(words_in(error, _DEEPEST))
+    fields = named(error) if isinstance(error, dict) else {}
+    code = next((fields[name] for name in ("code", "status_code", "status") if name in fields), None)
+    text = " ".join(words_in(error, _DEEPEST))
     return code in (0, 200, "0", "200") or (
-        not isinstance(error, bool | int | float) and not told and not said.get("type")
+        not isinstance(error, bool | int | float) and not text and not fields.get("type")
     )
 
 
-def words_in(said: Any, deep: int) -> Iterator[str]:
+def words_in(error: Any, deep: int) -> Iterator[str]:
     """The words in a value that are said to somebody."""
-    if isinstance(said, str):
-        if not NOTHING.fullmatch(said.strip()):
-            yield said.strip()
-    elif isinstance(said, list) and deep:
-        for each in said[:_MOST]:
+    if isinstance(error, str):
+        if not NOTHING.fullmatch(error.strip()):
+            yield error.strip()
+    elif isinstance(error, list) and deep:
+        for each in error[:_MOST]:
             yield from words_in(each, deep - 1)
-    elif isinstance(said, dict) and deep:
-        for name, value in said.items():
+    elif isinstance(error, dict) and deep:
+        for name, value in error.items():
             if plain_name(name) not in SILENT:
                 yield from words_in(value, deep - 1)
 
 
-def status_in(said: Any, otherwise: int) -> int:
+def status_in(body: Any, otherwise: int) -> int:
     """The HTTP status that an error names for itself."""
-    for place in (mapping(said), mapping(mapping(said).get("error"))):
+    for candidate in (mapping(body), mapping(mapping(body).get("error"))):
         for name in ("code", "status", "status_code", "statusCode", "http_status"):
-            code = place.get(name)
+            code = candidate.get(name)
             if isinstance(code, str) and code.isdecimal():
                 code = int(code[:4])
             if isinstance(code, int) and 400 <= code <= 599:
@@ -88,60 +88,60 @@ def status_in(said: Any, otherwise: int) -> int:
     return otherwise
 
 
-def _told(said: Any, deep: int) -> Iterator[str]:
-    if isinstance(said, str):
-        yield from _text(said, deep)
-    elif isinstance(said, list) and deep:
-        for each in said[:_MOST]:
-            yield from _told(each, deep - 1)
-    elif isinstance(said, dict) and deep:
-        yield from _object({str(name).lower(): value for name, value in said.items()}, deep - 1)
+def _texts_in(error: Any, deep: int) -> Iterator[str]:
+    if isinstance(error, str):
+        yield from _text(error, deep)
+    elif isinstance(error, list) and deep:
+        for each in error[:_MOST]:
+            yield from _texts_in(each, deep - 1)
+    elif isinstance(error, dict) and deep:
+        yield from _object({str(name).lower(): value for name, value in error.items()}, deep - 1)
 
 
-def _object(said: Mapping[str, Any], deep: int) -> Iterator[str]:
-    place = said.get("loc")
-    if isinstance(place, list) and words(said.get("msg")):  # FastAPI's complaint about one field of a question
-        where = ".".join(str(each) for each in place if each != "body")
-        yield f"{where}: {words(said['msg'])}" if where else words(said["msg"])
+def _object(fields: Mapping[str, Any], deep: int) -> Iterator[str]:
+    location = fields.get("loc")
+    if isinstance(location, list) and words(fields.get("msg")):  # FastAPI's complaint about one field of a question
+        where = ".".join(str(each) for each in location if each != "body")
+        yield f"{where}: {words(fields['msg'])}" if where else words(fields["msg"])
         return
     for name in SAYING:
-        told = list(_told(said.get(name), deep))
-        if any(text.strip() for text in told):
-            yield from told
+        texts = list(_texts_in(fields.get(name), deep))
+        if any(text.strip() for text in texts):
+            yield from texts
             break
     else:
-        for name, value in said.items():
+        for name, value in fields.items():
             if name not in _BESIDE:
-                yield from _told(value, deep)
+                yield from _texts_in(value, deep)
         return
-    field = words(said.get("param"))
-    if field and field not in " ".join(told):
+    field = words(fields.get("param"))
+    if field and field not in " ".join(texts):
         yield field
     for name in ("metadata", "extra", "context"):
-        yield from _told(mapping(said.get(name)).get("raw"), deep)
+        yield from _texts_in(mapping(fields.get(name)).get("raw"), deep)
 
 
-def _text(said: str, deep: int) -> Iterator[str]:
-    start = said.lstrip()
+def _text(text: str, deep: int) -> Iterator[str]:
+    start = text.lstrip()
     if start[:1] in ("{", "[") and deep:
         try:
-            yield from _told(parsed(start), deep - 1)
+            yield from _texts_in(parsed(start), deep - 1)
             return
         except ValueError:
             pass
     if _BROKEN_JSON.match(start):
-        found = _MESSAGE.search(start)
-        yield found[1] if found else ""
+        match = _MESSAGE.search(start)
+        yield match[1] if match else ""
     else:
-        yield _page(start) if start[:1] == "<" else said
+        yield _page(start) if start[:1] == "<" else text
 
 
-def _page(said: str) -> str:
+def _page(page_text: str) -> str:
     """A web page's title, or its first heading, or all that can be read of it."""
-    page = said[: 64 * MOST_WORDS]
+    page = page_text[: 64 * MOST_WORDS]
     for name in ("title", "h1", "h2"):
-        found = re.search(rf"<{name}\b[^>]*>(.*?)</{name}", page, re.IGNORECASE | re.DOTALL)
-        if found and (text := _plain(found[1])):
+        match = re.search(rf"<{name}\b[^>]*>(.*?)</{name}", page, re.IGNORECASE | re.DOTALL)
+        if match and (text := _plain(match[1])):
             return text
     return _plain(re.sub(r"(?is)<(script|style)\b.*?(</\1>|$)", " ", page))
 

@@ -43,40 +43,40 @@ class NoModel(ServerFailure):
 ANOTHER = "Ask again; if it happens again, look into the server's log."
 
 
-def refused(where: str, status: int, headers: Mapping[str, str], said: Any, proxy: str = "") -> ServerFailure:
+def refused(where: str, status: int, headers: Mapping[str, str], body: Any, proxy: str = "") -> ServerFailure:
     """The failure for a status that is no success, with what the server said of it: a body, or its JSON. ``proxy``: its
     name, where it may speak in the server's place."""
-    words = words_of(said)
-    told = f": {words}" if words else "."
+    words = words_of(body)
+    text = f": {words}" if words else "."
     if status == 407:
-        return ServerFailure(f"The proxy {proxy or 'in between'} wants a user and a password{told}", PROXIES)
+        return ServerFailure(f"The proxy {proxy or 'in between'} wants a user and a password{text}", PROXIES)
     if status in (401, 403):
         return ServerFailure(
-            f"{where} wants another key (status {status}){told}",
+            f"{where} wants another key (status {status}){text}",
             f"Put its key into {KEY_VARIABLE}, or where key_variable or key_command of [servers.NAME] says.",
         )
     if (status in (400, 404) and _NO_MODEL.search(words)) or (status == 404 and "model" in words.lower()):
-        return NoModel(f"{where} does not have this model{told}", "Name one of its models.")
+        return NoModel(f"{where} does not have this model{text}", "Name one of its models.")
     if status in (404, 405, 410, 501):
         return Unusable(
-            f"{where} has nothing at this place (status {status}){told}",
+            f"{where} has nothing at this place (status {status}){text}",
             "Is it an OpenAI-compatible server? The URL is what stands before /v1.",
         )
     if status == 429:
-        return ServerFailure(f"{where} takes no more questions for now (status 429){told}", _when(headers))
+        return ServerFailure(f"{where} takes no more questions for now (status 429){text}", _when(headers))
     if status == 503 and re.search(r"\bload(ing|ed)\b", words.lower()):
         return Loading(f"{where} is still loading its model.", "Ask again in a moment.")
     if status in (502, 503, 504):
         through = f" The proxy {proxy} stands in between. {PROXIES}" if proxy else ""
-        return ServerFailure(f"{where} is not available (status {status}){told}", _when(headers) + through)
+        return ServerFailure(f"{where} is not available (status {status}){text}", _when(headers) + through)
     if status >= 500:
-        return ServerFailure(f"{where} failed (status {status}){told}", ANOTHER, words)
+        return ServerFailure(f"{where} failed (status {status}){text}", ANOTHER, words)
     if "context" in words.lower() and re.search(r"token(?!i)|\blong|length|exceed", words.lower()):
         return ServerFailure(
-            f"The conversation is too long for {where}{told}", "Start a new chat, or ask something shorter."
+            f"The conversation is too long for {where}{text}", "Start a new chat, or ask something shorter."
         )
     return ServerFailure(
-        f"{where} does not take the question (status {status}){told}",
+        f"{where} does not take the question (status {status}){text}",
         "Change the setting that it names, or ask anew." if words else ANOTHER,
         words,
         vague=status in (400, 422),
@@ -87,12 +87,12 @@ _NO_MODEL = re.compile(r"\bmodel\b.{0,80}\b(not exist|not found|not available|un
 PROXIES = "Look at HTTP_PROXY, HTTPS_PROXY and ALL_PROXY; NO_PROXY names hosts to reach without."
 
 
-def in_stream(where: str, said: Any, begun: bool) -> ServerFailure:
+def in_stream(where: str, error: Any, begun: bool) -> ServerFailure:
     """The failure for an error inside a stream whose status was a success. ``begun``: whether it came behind a part of
     the answer."""
-    if not begun and (status := status_in(said, 0)):
-        return refused(where, status, {}, said)
-    words = words_of(said)
+    if not begun and (status := status_in(error, 0)):
+        return refused(where, status, {}, error)
+    words = words_of(error)
     how = "broke the answer off" if begun else "does not answer"
     return ServerFailure(f"{where} {how}: {words or 'it does not say why.'}", ANOTHER, "" if begun else words)
 
@@ -134,9 +134,9 @@ def transport(where: str, error: Exception, proxy: str = "") -> ServerFailure:
 
 def silent(where: str, seconds: float | None = None, what: str = "nothing") -> ServerFailure:
     """The failure for ``what`` having come for so many seconds."""
-    told = "" if seconds is None else f": {what} came for {seconds:g} seconds"
+    text = "" if seconds is None else f": {what} came for {seconds:g} seconds"
     return Unusable(
-        f"{where} has fallen silent{told}.",
+        f"{where} has fallen silent{text}.",
         "Ask again; the next question connects anew. Its log may say what it does.",
     )
 
@@ -168,16 +168,16 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 def unreadable(where: str, text: str | bytes) -> ServerFailure:
     """The failure for something else where JSON should be; it quotes it."""
-    said = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
-    words = words_of(said)
-    told = f": {words}" if words else "."
-    if said.lstrip().startswith(b"<"):
+    raw = text if isinstance(text, bytes) else text.encode("utf-8", "replace")
+    words = words_of(raw)
+    detail = f": {words}" if words else "."
+    if raw.lstrip().startswith(b"<"):
         return Unusable(
-            f"{where} answers with a web page{told}",
+            f"{where} answers with a web page{detail}",
             "The URL is that of the interface, what stands before /v1; a login page may stand in between.",
         )
     return Unusable(
-        f"{where} answers with something that is no JSON{told}", "Is it an OpenAI-compatible server? Look at the URL."
+        f"{where} answers with something that is no JSON{detail}", "Is it an OpenAI-compatible server? Look at the URL."
     )
 
 

@@ -81,7 +81,7 @@ def plain_name(name: str) -> str:
     return name.lower().replace("-", "_")
 
 
-def named(said: Any) -> dict[str, Any]:
+def named(value_: Any) -> dict[str, Any]:
     """An object's fields, by their names in small letters, without those that are empty."""
-    fields = said.items() if isinstance(said, dict) else ()
+    fields = value_.items() if isinstance(value_, dict) else ()
     return {plain_name(name): value for name, value in fields if value not in (None, "", [], {})}

@@ -20,12 +20,12 @@ CALLED: Mapping[str, str] = {
 """Patterns by which servers name some fields; they call the others by their own names."""
 
 
-def named(said: str, fields: Iterable[str]) -> set[str]:
+def named(error: str, fields: Iterable[str]) -> set[str]:
     """The fields that a refusal names; ``stream`` where it names only streaming, so that the answer is asked for
     whole."""
-    found = {name for name in fields if name not in NEEDED and _calls(said, name)}
-    streams = re.search(r"\bstream(?:ing|ed)?\b", said, re.IGNORECASE)
-    return found or ({"stream"} if streams else set())
+    fields_named = {name for name in fields if name not in NEEDED and _calls(error, name)}
+    streams = re.search(r"\bstream(?:ing|ed)?\b", error, re.IGNORECASE)
+    return fields_named or ({"stream"} if streams else set())
 
 
 def unnamed(fields: Iterable[str]) -> set[str]:
@@ -47,6 +47,6 @@ def without(body: Mapping[str, Any], left_out: Iterable[str]) -> dict[str, Any]:
     return asked
 
 
-def _calls(said: str, name: str) -> bool:
+def _calls(error: str, name: str) -> bool:
     pattern = CALLED.get(name) or name.replace("_", "[ _-]?")
-    return re.search(rf"(?<![a-z0-9])(?:{pattern})(?![a-z0-9])", said, re.IGNORECASE) is not None
+    return re.search(rf"(?<![a-z0-9])(?:{pattern})(?![a-z0-9])", error, re.IGNORECASE) is not None

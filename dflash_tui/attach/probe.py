@@ -9,7 +9,7 @@ from typing import Any
 
 from dflash_tui.core.settings.servers import ServerAddress
 
-from .dialects import CHAT, KINDS, Facts, OpenAi
+from .dialects import CHAT, KINDS, OpenAi, ServerFacts
 from .error_texts import error_in
 from .failures import Loading, NoModel, ServerFailure, Unusable, in_stream, silent
 from .transport.connection import Connection
@@ -27,7 +27,7 @@ _OTHERWISE = re.compile(
 """Matches names and kinds of models that don't chat."""
 
 
-async def ask_server(connection: Connection, address: ServerAddress) -> Facts:
+async def ask_server(connection: Connection, address: ServerAddress) -> ServerFacts:
     """Returns what the server at ``address`` says of itself. One without a list of models is asked all the same. Raises
     ``ServerFailure`` where no chat server answers."""
     paths = () if address.dialect == "openai" else PATHS
@@ -35,27 +35,29 @@ async def ask_server(connection: Connection, address: ServerAddress) -> Facts:
     listing = asyncio.ensure_future(_listed(connection, address.model))
     try:
         await asyncio.wait([listing, *asking.values()], timeout=PROBE_SECONDS)
-        told = {path: task.result() for path, task in asking.items() if task.done()}
-        if not (listing.done() or told or address.dialect):
+        replies = {path: task.result() for path, task in asking.items() if task.done()}
+        if not (listing.done() or replies or address.dialect):
             await asyncio.wait([listing])
-        found = listing.result() if listing.done() else silent(connection.where)
+        listing_reply = listing.result() if listing.done() else silent(connection.where)
     finally:
         for task in (listing, *asking.values()):
             task.cancel()
-    if loading := next((each for each in (found, *told.values()) if isinstance(each, Loading)), None):
+    if loading := next((each for each in (listing_reply, *replies.values()) if isinstance(each, Loading)), None):
         raise loading
-    answers = {path: each for path, each in told.items() if not isinstance(each, ServerFailure)}
-    listed = () if isinstance(found, ServerFailure) else found
+    answers = {path: each for path, each in replies.items() if not isinstance(each, ServerFailure)}
+    listed = () if isinstance(listing_reply, ServerFailure) else listing_reply
     owner = words(mapping(next(iter(listed), None)).get("owned_by"))
     forced = address.dialect or next((name for name, kind in KINDS.items() if kind.owner == owner != ""), None)
     for name in [forced] if forced else KINDS:
-        facts = KINDS[name].found(answers, listed, forced is not None) if forced or KINDS[name] is not OpenAi else None
+        facts = (
+            KINDS[name].facts_of(answers, listed, forced is not None) if forced or KINDS[name] is not OpenAi else None
+        )
         if facts is not None:
             return facts
-    if isinstance(found, ServerFailure) and not await connection.takes_questions(CHAT, PROBE_SECONDS):
-        known = isinstance(found, Unusable | NoModel)
-        raise ServerFailure(str(found), f"{found.hint} {ANYWAY}") if known else found
-    return OpenAi.found(answers, listed, False)
+    if isinstance(listing_reply, ServerFailure) and not await connection.takes_questions(CHAT, PROBE_SECONDS):
+        known = isinstance(listing_reply, Unusable | NoModel)
+        raise ServerFailure(str(listing_reply), f"{listing_reply.hint} {ANYWAY}") if known else listing_reply
+    return OpenAi.facts_of(answers, listed, False)
 
 
 async def _answer(connection: Connection, path: str) -> Any:
@@ -71,10 +73,10 @@ async def _listed(connection: Connection, wanted: str) -> Sequence[Any] | Server
     body = await _answer(connection, "/v1/models")
     if isinstance(body, ServerFailure):
         return body
-    said = mapping(body)
-    if error := error_in(said, [], True):
+    fields = mapping(body)
+    if error := error_in(fields, [], True):
         return in_stream(connection.where, connection.keys.redacted(error), False)
-    listed = sequence(body) or sequence(said.get("data")) or sequence(said.get("models"))
+    listed = sequence(body) or sequence(fields.get("data")) or sequence(fields.get("models"))
     return sorted(map(_entry, listed), key=lambda entry: (entry["id"] != wanted, not _chats(entry)))
 
 

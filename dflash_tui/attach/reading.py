@@ -35,7 +35,7 @@ from .thoughts import PAIRS, Thoughts
 from .transport.keys import StreamRedactor
 from .untrusted import count, counts, mapping, parsed, real, sequence, words
 
-Piece = tuple[Channel, str]
+ChannelText = tuple[Channel, str]
 """A run of text of one channel."""
 
 
@@ -53,7 +53,7 @@ class Chunk:
 
     time: float
     """Seconds since the question was sent."""
-    pieces: tuple[Piece, ...]
+    pieces: tuple[ChannelText, ...]
     spoke: bool
     """Whether it stands for at least one token, even where its text is markup or is held back."""
     ids: tuple[int, ...] = ()
@@ -88,7 +88,7 @@ class EventReader:
         self._half = ""
         """Half of a surrogate pair, whose other half comes with the next piece."""
         self._redactor = StreamRedactor(keys)
-        self._said: dict[Channel, list[str]] = {"answer": [], "thought": []}
+        self._texts: dict[Channel, list[str]] = {"answer": [], "thought": []}
         """What was read so far, as it came."""
         self.tools: dict[str, None] = {}
         """Names of tools that the model called, in their order."""
@@ -105,29 +105,29 @@ class EventReader:
         """Reads one event of the answer. Only its first choice counts, since no more is ever asked for; where there are
         none, its fields stand at the top."""
         data = _unwrapped(event, DEEPEST)
-        choices = next((found for name in CHOICES if (found := data.get(name))), None)
+        choices = next((listed for name in CHOICES if (listed := data.get(name))), None)
         every = [mapping(each) for each in (choices if isinstance(choices, list) else [choices])] if choices else []
         ours = [each for each in every if each.get("index") in (None, 0, "0")]
         top = not choices and ("choices" not in data or any(isinstance(data.get(name), dict) for name in MESSAGES))
         error = error_in(data, ours, top)
-        told, finish = [], ""
+        pieces, finish = [], ""
         happened = self._happened
         for each in [data] if top else ours:
             whole = not top and mapping(each.get("message")) and not each.get("delta")  # an answer that is no stream
             finish = finish or _finish(each, top) or ("stop" if whole else "")
-            told += [] if top and error is not None else self._told_by(each, bool(finish), top)
+            pieces += [] if top and error is not None else self._told_by(each, bool(finish), top)
         if finish in BROKEN and error is None:
-            beside = (words(each.get(name)) for each in ours for name in ("message", "native_finish_reason"))
-            error = next(filter(None, beside), None)
-            told = [] if error is not None and error == "".join(text for _, text in told) else told
-        spoke = any(text for _, text in told)
+            other_reasons = (words(each.get(name)) for each in ours for name in ("message", "native_finish_reason"))
+            error = next(filter(None, other_reasons), None)
+            pieces = [] if error is not None and error == "".join(text for _, text in pieces) else pieces
+        spoke = any(text for _, text in pieces)
         understood = spoke or finish or error is not None or self._happened > happened or len(every) > len(ours)
         if not understood:
             error = self._not_understood(data, ours)
         choice = ours[0] if ours else mapping(None)
         return Chunk(
             time,
-            tuple(piece for piece in self._settled(told) if piece[1]),
+            tuple(piece for piece in self._settled(pieces) if piece[1]),
             spoke,
             counts(choice.get("token_ids")) or (),
             tuple(_logprobs(mapping(choice.get("logprobs")))),
@@ -153,80 +153,84 @@ class EventReader:
     def _not_understood(self, data: Mapping[str, Any], ours: Sequence[Mapping[str, Any]]) -> Any:
         """Notes words that were understood as nothing. Returns the event where those can only be an error's: an object
         without choices and usage that says nothing else of itself."""
-        beside = {name: value for name, value in data.items() if name not in CHOICES}
-        said = "; ".join(words_in([*ours, beside], DEEPEST))
-        if not said:
+        other_fields = {name: value for name, value in data.items() if name not in CHOICES}
+        text = "; ".join(words_in([*ours, other_fields], DEEPEST))
+        if not text:
             return None
-        says = any(name in SAYING for name in named(beside))
+        says = any(name in SAYING for name in named(other_fields))
         typed = isinstance(data.get("type"), str) and not isinstance(data.get("message"), str)
         if (says or data.get("choices") is None) and not data.get("usage") and "dflash" not in data and not typed:
             return data
-        self.unread.append(said)
+        self.unread.append(text)
         return None
 
-    def _told_by(self, choice: Mapping[str, Any], last: bool, top: bool) -> list[Piece]:
+    def _told_by(self, choice: Mapping[str, Any], last: bool, top: bool) -> list[ChannelText]:
         """The pieces of text in a choice, before thoughts are told apart."""
         delta, kind = choice.get("delta"), words(choice.get("type"))
         if not last and isinstance(delta, dict) and delta.keys() <= _PLAIN and "message" not in choice:
             content = delta.get("content")  # nearly every event
             if content and isinstance(content, str) and delta.get("role", "assistant") in ("assistant", None):
-                self._said["answer"].append(content)
+                self._texts["answer"].append(content)
                 self._by_delta = True
                 return [("answer", content)]
         fields, last = named(choice), last or kind.endswith((".done", "completed", "_stop", "-end"))
-        told, repeated = list[Piece](), self._repeated
+        pieces, repeated = list[ChannelText](), self._repeated
         places = [name for name in MESSAGES if name in fields and not (top and isinstance(fields[name], str))]
         for name in places:
             if isinstance(message := fields[name], dict):
                 whole = last or len(places) > 1 or (self._by_delta and name == "message")
-                told += self._new(self._message(message), whole)
+                pieces += self._new(self._message(message), whole)
                 self._by_delta |= name == "delta"
-            elif not told:
-                told += self._new([*self._parts(message, "answer", DEEPEST)], last)
-        if not any(text for _, text in told) and self._repeated == repeated:
-            told = self._new(self._message(choice), last or (top and self._by_delta))
-        if top and not told and isinstance(delta, str):
-            told = self._new([("thought" if "reasoning" in kind else "answer", delta)], last)
-        return told
+            elif not pieces:
+                pieces += self._new([*self._parts(message, "answer", DEEPEST)], last)
+        if not any(text for _, text in pieces) and self._repeated == repeated:
+            pieces = self._new(self._message(choice), last or (top and self._by_delta))
+        if top and not pieces and isinstance(delta, str):
+            pieces = self._new([("thought" if "reasoning" in kind else "answer", delta)], last)
+        return pieces
 
-    def _message(self, message: Mapping[str, Any]) -> list[Piece]:
+    def _message(self, message: Mapping[str, Any]) -> list[ChannelText]:
         fields = named(message)
         tools = [fields[name] for name in TOOLS if name in fields]
         for each in tools:
             self._call(each)
         channel = _channel_of(fields)
-        thought = next((told for name in THINKING if (told := self._field(fields, name, "thought"))), [])
-        said = next((told for name in WRITTEN if (told := self._field(fields, name, channel))), [])
-        if not said and isinstance(inner := fields.get("message"), dict):
+        thought = next((pieces for name in THINKING if (pieces := self._field(fields, name, "thought"))), [])
+        written = next((pieces for name in WRITTEN if (pieces := self._field(fields, name, channel))), [])
+        if not written and isinstance(inner := fields.get("message"), dict):
             return [*thought, *self._message(inner)]
-        if not said and "audio" in fields:
-            said = [*self._parts(mapping(fields["audio"]).get("transcript"), "answer", DEEPEST)]
+        if not written and "audio" in fields:
+            written = [*self._parts(mapping(fields["audio"]).get("transcript"), "answer", DEEPEST)]
             self._note("audio")
         if "images" in fields:
             self._note("an image")
-        markup: list[Piece] = [("control", " ")] if tools else []
-        return [*thought, *said, *markup]
+        markup: list[ChannelText] = [("control", " ")] if tools else []
+        return [*thought, *written, *markup]
 
-    def _new(self, told: Iterable[Piece], last: bool) -> list[Piece]:
+    def _new(self, pieces: Iterable[ChannelText], last: bool) -> list[ChannelText]:
         """What of these pieces was not said yet. ``last``: they may be all of the text, behind its pieces."""
-        new: list[Piece] = []
-        for channel, text in _in_runs(told) if last else told:
-            before = self._said.get(channel, [])
-            said, bare = "".join(before).strip() if last else "", text.strip()
-            marked = len(said) > 8 and any(mark in bare.lower() for mark in PAIRS.values()) and bare.endswith(said)
-            if said and bare and (marked or (len(bare) > 8 and said.endswith(bare)) or (before[1:] and said == bare)):
+        new: list[ChannelText] = []
+        for channel, text in _in_runs(pieces) if last else pieces:
+            before = self._texts.get(channel, [])
+            begun, bare = "".join(before).strip() if last else "", text.strip()
+            marked = len(begun) > 8 and any(mark in bare.lower() for mark in PAIRS.values()) and bare.endswith(begun)
+            if (
+                begun
+                and bare
+                and (marked or (len(bare) > 8 and begun.endswith(bare)) or (before[1:] and begun == bare))
+            ):
                 self._repeated += 1
                 continue
-            said = "".join(before)
-            text = text[len(said) :] if last and len(said) > 8 and text.startswith(said) else text
+            begun = "".join(before)
+            text = text[len(begun) :] if last and len(begun) > 8 and text.startswith(begun) else text
             before.append(text)
             new.append((channel, text))
         return new
 
-    def _field(self, message: Mapping[str, Any], name: str, channel: Channel) -> list[Piece]:
+    def _field(self, message: Mapping[str, Any], name: str, channel: Channel) -> list[ChannelText]:
         return [piece for piece in self._parts(message.get(name), channel, DEEPEST) if piece[1]]
 
-    def _parts(self, value: Any, channel: Channel, deep: int) -> Iterator[Piece]:
+    def _parts(self, value: Any, channel: Channel, deep: int) -> Iterator[ChannelText]:
         """The pieces of ``value``, which is a text, a part that holds one, or a list of parts."""
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             yield channel, str(value)
@@ -234,13 +238,13 @@ class EventReader:
             for each in value:
                 yield from self._parts(each, channel, deep - 1)
         elif isinstance(value, dict) and deep:
-            yield from self._part(value, channel, deep - 1)
+            yield from self._pieces_of_part(value, channel, deep - 1)
 
-    def _part(self, part: Mapping[str, Any], channel: Channel, deep: int) -> Iterator[Piece]:
-        fields = named(part)
+    def _pieces_of_part(self, content_part: Mapping[str, Any], channel: Channel, deep: int) -> Iterator[ChannelText]:
+        fields = named(content_part)
         kind = words(fields.get("type")).lower()
         if "tool" in kind or "function" in kind or fields.keys() & set(TOOLS):
-            self._call(next((fields[name] for name in TOOLS if name in fields), part))
+            self._call(next((fields[name] for name in TOOLS if name in fields), content_part))
             yield "control", " "
             return
         if kind in SILENT_KINDS or kind.startswith("reasoning.encrypted"):
@@ -249,11 +253,11 @@ class EventReader:
         plain = kind in TEXT_KINDS or channel == "thought" or own == "thought"
         channel = own if own == "thought" else channel
         thought = next((fields[name] for name in THINKING if not isinstance(fields.get(name, True), bool)), None)
-        told = next((fields[name] for name in WRITTEN if name in fields), None)
-        if told is None and thought is not None:
-            channel, told = "thought", thought
-        if told is not None:
-            yield from self._parts(told, channel, deep)
+        written = next((fields[name] for name in WRITTEN if name in fields), None)
+        if written is None and thought is not None:
+            channel, written = "thought", thought
+        if written is not None:
+            yield from self._parts(written, channel, deep)
         elif not plain:
             self._note(kind.replace("_", " "))
 
@@ -271,10 +275,10 @@ class EventReader:
         if len(self.unshown) < MOST_HAPPENINGS:
             self.unshown["an image" if "image" in kind else kind] = None
 
-    def _settled(self, told: Iterable[Piece]) -> Iterator[Piece]:
+    def _settled(self, pieces: Iterable[ChannelText]) -> Iterator[ChannelText]:
         """Makes texts fit to be stored and shown: characters are whole, keys are redacted, thoughts are told
         apart."""
-        for channel, text in told:
+        for channel, text in pieces:
             if channel == "control":
                 continue
             if channel != self._channel:
@@ -286,13 +290,13 @@ class EventReader:
             self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""
             yield from self._sorted(self._redactor.feed(_joined(text[: len(text) - len(self._half)])))
 
-    def _sorted(self, text: str) -> Iterator[Piece]:
+    def _sorted(self, text: str) -> Iterator[ChannelText]:
         if self._channel == "thought":
             yield "thought", text
         else:
             yield from self.thoughts.feed(text)
 
-    def _rest_of_channel(self) -> Iterator[Piece]:
+    def _rest_of_channel(self) -> Iterator[ChannelText]:
         text, self._half = _joined(self._half), ""
         yield from self._sorted(self._redactor.feed(text) + self._redactor.rest())
         self._redactor = StreamRedactor(self._keys)
@@ -321,9 +325,9 @@ def _unwrapped(data: Mapping[str, Any], deep: int) -> Mapping[str, Any]:
                 continue
         inner = inner[0] if isinstance(inner, list) and len(inner) == 1 else inner
         if isinstance(inner, dict) and (name in others or not named(data).keys() & known):
-            found = _unwrapped(inner, deep - 1)
-            if named(found).keys() & known or "output" in found:
-                return {**found, **{name: value for name, value in data.items() if name in ("usage", "type")}}
+            inner_json = _unwrapped(inner, deep - 1)
+            if named(inner_json).keys() & known or "output" in inner_json:
+                return {**inner_json, **{name: value for name, value in data.items() if name in ("usage", "type")}}
     return data
 
 
@@ -332,13 +336,13 @@ def _channel_of(fields: Mapping[str, Any]) -> Channel:
     google = named(mapping(mapping(fields.get("extra_content")).get("google")))
     flagged = any(each.get(name) in (True, "true") for each in (fields, google) for name in FLAGS)
     kinds = [words(fields.get(name)).lower() for name in KINDS]
-    told = any(kind in THOUGHT_KINDS or kind.startswith(("thinking", "reasoning")) for kind in kinds)
-    return "thought" if flagged or told else "answer"
+    is_thought = any(kind in THOUGHT_KINDS or kind.startswith(("thinking", "reasoning")) for kind in kinds)
+    return "thought" if flagged or is_thought else "answer"
 
 
-def _in_runs(told: Iterable[Piece]) -> list[Piece]:
-    joined: list[Piece] = []
-    for channel, text in told:
+def _in_runs(pieces: Iterable[ChannelText]) -> list[ChannelText]:
+    joined: list[ChannelText] = []
+    for channel, text in pieces:
         if joined and joined[-1][0] == channel:
             joined[-1] = (channel, joined[-1][1] + text)
         else:
@@ -355,19 +359,19 @@ def _finish(choice: Mapping[str, Any], top: bool) -> str:
     """Why the answer ends with a choice, or with an event; empty where it goes on."""
     fields = named(choice)
     places = (fields, *(named(fields.get(name)) for name in ("delta", "message", "details")))
-    said = next((why for place in places for name in ENDS if (why := _reason(place.get(name)))), "")
-    if top and not said:
+    reason = next((why for candidate in places for name in ENDS if (why := _reason(candidate.get(name)))), "")
+    if top and not reason:
         ended = any(choice.get(name) is True for name in ("stop", "done", "is_finished"))
-        said = "stop" if ended or words(choice.get("type")).lower() in LAST else ""
+        reason = "stop" if ended or words(choice.get("type")).lower() in LAST else ""
     elif top and (choice.get("done") is False or choice.get("stop") is False):
-        said = ""
-    return said
+        reason = ""
+    return reason
 
 
 def _reason(value: Any) -> str:
     """Why an answer ends, by its ``finish_reason``; empty for what is no reason."""
-    said = words(mapping(value).get("type")) or words(value)
-    return "" if said.lower() in ("null", "none", "unspecified", "finish_reason_unspecified") else said.lower()
+    text = words(mapping(value).get("type")) or words(value)
+    return "" if text.lower() in ("null", "none", "unspecified", "finish_reason_unspecified") else text.lower()
 
 
 def _logprobs(logprobs: Mapping[str, Any]) -> Iterator[Logprob]:
@@ -378,11 +382,11 @@ def _logprobs(logprobs: Mapping[str, Any]) -> Iterator[Logprob]:
         yield Logprob(words(entry.get("token")), None if below is None else round(exp(-below), 3))
 
 
-def finish_reason(said: str, full: bool) -> FinishReason:
+def finish_reason(reason: str, full: bool) -> FinishReason:
     """The finish reason behind what a server says. ``full``: prompt and answer take all of its context."""
-    if said in FULL or (said in CUT and full):
+    if reason in FULL or (reason in CUT and full):
         return "context"
-    return "length" if said in CUT else "error" if said in BROKEN else "stop"
+    return "length" if reason in CUT else "error" if reason in BROKEN else "stop"
 
 
 @dataclass(frozen=True, slots=True)

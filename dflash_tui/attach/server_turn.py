@@ -30,7 +30,7 @@ from engine.events import (
     rounded,
 )
 
-from .dialects import CHAT, KINDS, Dialect, Facts, common_body
+from .dialects import CHAT, KINDS, Dialect, ServerFacts, common_body
 from .error_texts import quoted
 from .failures import (
     BrokenOff,
@@ -68,7 +68,7 @@ WORTH_A_NOTICE = 16
 class ReachedServer:
     """A server that was reached, and what is known of asking it."""
 
-    facts: Facts
+    facts: ServerFacts
     model: str
     dialect: Dialect
     noticed: bool = False
@@ -125,7 +125,7 @@ class ServerTurn:
         self._holds = hold
         self._release: asyncio.TimerHandle | None = None
         """Lets go of the answer's beginning, which waits for a mark that makes a thought of it."""
-        self._said: dict[Channel, list[str]] = {"answer": [], "thought": [], "control": []}
+        self._texts: dict[Channel, list[str]] = {"answer": [], "thought": [], "control": []}
         """What of the answer and the thought was told so far."""
         self._num_tokens = self._num_letters = 0
         self._finish = ""
@@ -249,7 +249,7 @@ class ServerTurn:
             self.let_go()
         if not self._finished:
             self._fail(failure)
-            answer, thought = ("".join(self._said[channel]) for channel in CHANNELS)
+            answer, thought = ("".join(self._texts[channel]) for channel in CHANNELS)
             self._emit(TurnFinished(self._ask.turn, "error", answer, thought))
 
     def _relay(self, event: Event, error: Any) -> None:
@@ -276,8 +276,8 @@ class ServerTurn:
                 self._finished = True
                 self._clock.end()
                 if event.reason == "stopped":  # nobody here did
-                    where, said = self._connection.where, self._connection.keys.redacted(error)
-                    self._fail(in_stream(where, said, True) if said else stopped_there(where))
+                    where, message = self._connection.where, self._connection.keys.redacted(error)
+                    self._fail(in_stream(where, message, True) if message else stopped_there(where))
                     event = replace(event, reason="error")
                 elif event.reason != "error" and not event.text.strip():
                     self._fail(no_answer(self._connection.where, event.reason, (), (), bool(event.thought.strip())))
@@ -293,18 +293,18 @@ class ServerTurn:
         self._begun = True
         settings, prompt = self._ask.settings, self._steps.prompt
         known = (each.name for each in SETTINGS if not each.drafting and each.name != "seed")
-        told: dict[str, Any] = {name: getattr(settings, name) for name in known if name not in self._server.refused}
+        shown: dict[str, Any] = {name: getattr(settings, name) for name in known if name not in self._server.refused}
         question = self._ask.messages[-1].content if self._ask.messages else ""
-        self._emit(TurnStarted(self._ask.turn, prompt.tokens, prompt.reused, told, question))
+        self._emit(TurnStarted(self._ask.turn, prompt.tokens, prompt.reused, shown, question))
 
     def _tell(self, steps: Sequence[Step]) -> None:
         if self._reader.thoughts.unbegun and not self._moved:  # what was told before the mark was no answer
             self._moved = True
-            self._said["thought"] += self._said["answer"]
-            self._said["answer"].clear()
-        for place, step in enumerate(steps):
+            self._texts["thought"] += self._texts["answer"]
+            self._texts["answer"].clear()
+        for index, step in enumerate(steps):
             if min(self._num_tokens, self._num_letters // 3) >= self._ask.settings.max_new_tokens:
-                del self._steps.made[len(self._steps.made) - len(steps) + place :]
+                del self._steps.made[len(self._steps.made) - len(steps) + index :]
                 raise _EnoughSaid  # an event holds a token, at least: the server doesn't keep the limit
             self._begin()
             if not self._prefilled:
@@ -315,7 +315,7 @@ class ServerTurn:
 
     def _note(self, step: Step) -> None:
         for token in step.emitted:
-            self._said[token.channel].append(token.text)
+            self._texts[token.channel].append(token.text)
             self._num_letters += len(token.text.encode())
         self._num_tokens += step.num_emitted
 
@@ -328,7 +328,7 @@ class ServerTurn:
             self._tell(self._rounds.take(rest))
             self._tell(self._rounds.end())
         report = self._rounds.report()
-        answer, thought = ("".join(self._said[channel]) for channel in CHANNELS)
+        answer, thought = ("".join(self._texts[channel]) for channel in CHANNELS)
         if whole:
             failure = self._lack(answer, thought)
             known, unbegun = self._server.begins_inside, self._reader.thoughts.unbegun
@@ -355,10 +355,10 @@ class ServerTurn:
             if unread and not (reader.tools or reader.unshown or thought):
                 return unread_alone(where, self._example)
             return no_answer(where, self._finish, reader.tools, reader.unshown, bool(thought.strip()))
-        beside = [f"called the tool {name}" if name else "called a tool" for name in reader.tools]
-        beside += [f"sent {kind}" for kind in reader.unshown]
-        if beside:
-            self._emit(Notice(f"The model also {' and '.join(map(in_line, beside))}, which this chat doesn't show."))
+        called = [f"called the tool {name}" if name else "called a tool" for name in reader.tools]
+        called += [f"sent {kind}" for kind in reader.unshown]
+        if called:
+            self._emit(Notice(f"The model also {' and '.join(map(in_line, called))}, which this chat doesn't show."))
         if unread:
             many = f"{len(unread)} things" if len(unread) > 1 else "something"
             self._emit(Notice(f"{where} also sent {many} that this chat doesn't understand: {quoted(self._example)}"))

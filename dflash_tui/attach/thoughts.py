@@ -57,20 +57,20 @@ class Thoughts:
 
     def feed(self, piece: str, last: bool = False) -> list[tuple[Channel, str]]:
         text, self._held = self._held + piece, ""
-        told: list[tuple[Channel, str]] = []
+        pieces: list[tuple[Channel, str]] = []
         while text:
             mark = _MARK.search(text) if _FIRST.search(text) else None
             if mark is None:
                 cut = len(text) if last else len(text) - _begun(text)
-                told += self._tell(text[:cut])
+                pieces += self._tell(text[:cut])
                 self._held = text[cut:]
                 break
-            told += self._tell(text[: mark.start()])
+            pieces += self._tell(text[: mark.start()])
             text, unbegun = text[mark.end() :], self.unbegun
-            told += self._mark(mark[0])
+            pieces += self._mark(mark[0])
             if self.unbegun > unbegun:
-                told = [("thought", before) for _, before in told]
-        return told
+                pieces = [("thought", before) for _, before in pieces]
+        return pieces
 
     def outside(self) -> Iterator[tuple[Channel, str]]:
         """Notes that the server tells thoughts apart by itself, so that its answer's text holds no thought."""
@@ -154,5 +154,5 @@ class Thoughts:
 def _begun(text: str) -> int:
     """How many characters at the end may begin a mark."""
     tail = text[-len(_ALL[0]) + 1 :].lower()
-    starts = (place for place, mark in enumerate(tail) if mark in "<[◁")
+    starts = (index for index, mark in enumerate(tail) if mark in "<[◁")
     return next((len(tail) - at for at in starts if any(mark.startswith(tail[at:]) for mark in _ALL)), 0)

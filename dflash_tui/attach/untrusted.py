@@ -24,9 +24,9 @@ _DECODERS = (json.JSONDecoder(), json.JSONDecoder(parse_int=lambda t: int(t) if 
 
 def parsed(text: str | bytes) -> Any:
     """The JSON of a text; ``ValueError`` when it is none."""
-    said = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
-    value, end = _decoded(said.strip())
-    if end < len(said.strip()):
+    decoded = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    value, end = _decoded(decoded.strip())
+    if end < len(decoded.strip()):
         raise ValueError("more than JSON")
     return value
 
@@ -45,15 +45,15 @@ def _decoded(text: str) -> tuple[Any, int]:
 
 def values(text: str) -> tuple[list[Mapping[str, Any]], str]:
     """The JSON objects at the beginning of a text, one behind the other or in an array, and the text behind them."""
-    found: list[Mapping[str, Any]] = []
+    mappings: list[Mapping[str, Any]] = []
     while (rest := text.lstrip(" \t\r\n,\x1e")) and rest[0] in "{[":
         try:
             value, end = _decoded(rest)
         except ValueError:
-            return found, rest
-        found += [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
+            return mappings, rest
+        mappings += [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
         text = rest[end:]
-    return found, rest
+    return mappings, rest
 
 
 def mapping(value: Any) -> Mapping[str, Any]:

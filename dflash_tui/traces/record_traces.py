@@ -53,12 +53,12 @@ class Answering:
         self._engine.join()
 
     def _until(self, last: type[Event]) -> list[Event]:
-        said: list[Event] = []
-        while not said or not isinstance(said[-1], last):
-            said.append(self._inbox.get())
-            if isinstance(said[-1], EngineError):
-                raise RecordingError(said[-1].message)
-        return said
+        events: list[Event] = []
+        while not events or not isinstance(events[-1], last):
+            events.append(self._inbox.get())
+            if isinstance(events[-1], EngineError):
+                raise RecordingError(events[-1].message)
+        return events
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,7 +200,7 @@ class Turn:
             total_ms=_milliseconds_since(started),
             context_length=self.cache.length,
             settings=self.settings,
-            finish=self.book(samples.ids),
+            finish=self.append_tokens(samples.ids),
         )
 
     def run(self, run: PrefillPass, ids: Sequence[int]) -> TargetOutput:
@@ -243,7 +243,7 @@ class Turn:
             self.drafter.ingest(self.pending, self.draft_cache)
             self.pending = None
 
-    def book(self, emitted: Sequence[int]) -> FinishReason | None:
+    def append_tokens(self, emitted: Sequence[int]) -> FinishReason | None:
         """Enters a round's tokens into the turn's state; the rows before them must be committed. Returns why the turn
         ends with them, None if it doesn't."""
         if self.text is not None:

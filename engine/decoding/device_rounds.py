@@ -21,7 +21,7 @@ from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.choice import ChoiceNumbers, RoundPlan
 from ..speculation.one_row import TOLD_EVERY
 from ..speculation.policy import Policy
-from ..speculation.trees import CHOICES, LOOKED_UP, Node, chain, extended, is_chain, placed
+from ..speculation.trees import CHOICES, LOOKED_UP, Chances, Node, chain, extended, is_chain, placed
 from .cuda_graphs import Outbox, Stopwatch
 from .decoder import Turn
 from .round_launches import AHEAD, Ingestion, Proposal, RoundLaunches, Verification
@@ -51,7 +51,7 @@ class EnqueuedRound:
 
     number: int
     """Which round of its turn it is, counted from 1."""
-    place: RoundSlot
+    slot: RoundSlot
     settings: GenerationSettings
     context: int
     policy: Policy | None
@@ -181,24 +181,24 @@ class DeviceRounds:
         proposal, verification = self._pieces(plan, ingests, chosen_by is not None, count)
         verify = launches.of(verification._replace(greedy=greedy))
         ingest = launches.of(Ingestion(plan.rows)) if ingests_own else None
-        place = self._places[self._enqueued % len(self._places)]
+        slot = self._places[self._enqueued % len(self._places)]
         self._enqueued += 1
-        place.stopwatch.mark(BEGUN)
+        slot.stopwatch.mark(BEGUN)
         if drafts:
-            place.outbox.send(choice_numbers(chosen_by), launches.numbers)
+            slot.outbox.send(choice_numbers(chosen_by), launches.numbers)
         if proposal is not None:
             launches.of(proposal)()
         self._waiting = 0 if ingests_own else MAX_ROWS if drafts else 1 if ingests else self._waiting + 1
         drafted = BEGUN if proposal is None else DRAFTED  # a mark costs the GPU a microsecond
         if proposal is not None:
-            place.stopwatch.mark(DRAFTED)
+            slot.stopwatch.mark(DRAFTED)
         verify()
         if ingest is not None:
             ingest()
-        place.stopwatch.mark(VERIFIED)
+        slot.stopwatch.mark(VERIFIED)
         pause = policy.pause(context) if policy is not None and not drafts else None
         return EnqueuedRound(
-            self._enqueued, place, settings, context, policy, chosen_by, pause, verification.tree, plan, ingests,
+            self._enqueued, slot, settings, context, policy, chosen_by, pause, verification.tree, plan, ingests,
             ingests_own, drafted,
         )  # fmt: skip
 
@@ -220,10 +220,10 @@ class DeviceRounds:
 
     def _collect(self, turn: Turn, oldest: EnqueuedRound) -> Round | None:
         """Waits for a round and enters it into the turn; None for one that came after the end."""
-        watch = oldest.place.stopwatch
+        watch = oldest.slot.stopwatch
         watch.wait()
         price = None if oldest.chosen_by is None else oldest.chosen_by.price
-        read = read_round(oldest.place.record, oldest.is_tree, oldest.plan, oldest.settings, price)
+        read = read_round(oldest.slot.record, oldest.is_tree, oldest.plan, oldest.settings, price)
         if read is None:
             return None
         done, outcome = read
@@ -234,13 +234,13 @@ class DeviceRounds:
         done.total_ms = watch.milliseconds(BEGUN, VERIFIED)
         if oldest.policy is not None:
             drafted = outcome.drafted_rows - 1
-            oldest.policy.took(oldest.context, drafted, done.verify_width, done.draft_ms, done.verify_ms)
+            oldest.policy.observe_times(oldest.context, drafted, done.verify_width, done.draft_ms, done.verify_ms)
             chances = outcome.chances if oldest.plan.draft else ()
             taken = done.match is not None and not oldest.is_tree
-            looked_up = turn.lookup_outcome(done.emitted, taken, outcome.beside)
+            looked_up = turn.lookup_outcome(done.emitted, taken, outcome.branch_choices)
             oldest.policy.observe(chances, outcome.tree, outcome.path, oldest.context, looked_up)
         self._commit(turn, done, outcome.drafted_rows, oldest)
-        done.finish = turn.book(done.emitted)
+        done.finish = turn.append_tokens(done.emitted)
         done.context_length = turn.cache.length
         done.choice = done.choice or oldest.pause
         done.alone_ms = self._alone_ms(turn, oldest)
@@ -258,10 +258,10 @@ class DeviceRounds:
         and those of all emitted tokens but the last, and those that the drafter took in."""
         start = turn.cache.length
         if turn.draft_cache is not None and oldest.ingests:
-            turn.draft_cache.follow(start, written=start + drafted_rows)
-        turn.prefix.follow((turn.anchor, *done.emitted[:-1]), written=start + done.verify_width)
+            turn.draft_cache.note_rows_by_kernels(start, written=start + drafted_rows)
+        turn.prefix.note_rows_by_kernels((turn.anchor, *done.emitted[:-1]), written=start + done.verify_width)
         if turn.draft_cache is not None and oldest.ingests_own:
-            turn.draft_cache.follow(turn.cache.length, written=turn.cache.length)
+            turn.draft_cache.note_rows_by_kernels(turn.cache.length, written=turn.cache.length)
 
 
 class DeviceOutcome(NamedTuple):
@@ -275,7 +275,7 @@ class DeviceOutcome(NamedTuple):
     """By position, the probabilities of the drafter's choices."""
     drafted_rows: int
     """Rows of the draft, the anchor's included; 1 without one."""
-    beside: tuple[int, ...]
+    branch_choices: tuple[int, ...]
     """By position, which of the drafter's choices a looked up chain that entered a tree went on with."""
 
 
@@ -288,8 +288,8 @@ def read_round(
     width, drafted_rows = _number(record, layout.WIDTH), _number(record, layout.DRAFTED) if plan.draft else 1
     if width == 0:
         return None
-    found = _number(record, layout.LOOKED_UP) if plan.lookup else 0
-    looked_up, beside = (0, _ints(record, layout.BESIDE_CHOICES, found)) if is_tree else (found, ())
+    num_found = _number(record, layout.LOOKED_UP) if plan.lookup else 0
+    looked_up, branch_choices = (0, _ints(record, layout.BESIDE_CHOICES, num_found)) if is_tree else (num_found, ())
     accepted, emitted = _number(record, layout.ACCEPTED), _number(record, layout.EMITTED)
     drafted = looked_up or drafted_rows - 1
     lanes = layout.MOST_LANES if plan.is_wide else MAX_ROWS
@@ -297,13 +297,14 @@ def read_round(
     if is_tree:
         given = _reals(record, layout.CHOICE_PROBABILITIES, drafted * CHOICES)
         chances = tuple(given[first : first + CHOICES] for first in range(0, len(given), CHOICES))
-        every = extended(chances, _reals(record, layout.BESIDE_CHANCES, len(beside)))
+        every: Chances = extended(chances, _reals(record, layout.BESIDE_CHANCES, len(branch_choices)))
         parents, numbers = (_ints(record, start + 1, width - 1) for start in (layout.PARENTS, layout.NUMBERS))
         tree = placed(parents, numbers, every)
         draft_ids, path = _ints(record, layout.DRAFTS, drafted), _ints(record, layout.PATH, MAX_ROWS)[1 : accepted + 1]
     else:
         given = _reals(record, layout.list_at(layout.DRAFT_PROBABILITIES, lanes), drafted)
-        chances = every = tuple((each,) for each in given)
+        chances = tuple((each,) for each in given)
+        every = chances
         tree = chain(width - 1)
         draft_ids, path = tokens[1 : drafted + 1], tuple(range(1, accepted + 1))
     branches = not is_chain(tree)
@@ -332,11 +333,11 @@ def read_round(
         match=Match(length, distance) if guesses else None,
         num_agreed=_number(record, layout.AGREED) if looked_up else 0,
     )
-    return done, DeviceOutcome(tree, path, chances, drafted_rows, beside)
+    return done, DeviceOutcome(tree, path, chances, drafted_rows, branch_choices)
 
 
-def _number(record: Tensor, place: Any) -> int:
-    return int(record[int(place)])
+def _number(record: Tensor, index: Any) -> int:
+    return int(record[int(index)])
 
 
 def _ints(record: Tensor, start: Any, count: int) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from ..sampling.sampling import Samples
 from ..speculation.choice import Chosen, RoundPlan
 from ..speculation.lookup import LookedUpChain, num_agreed
 from ..speculation.policy import Policy
-from ..speculation.trees import LOOKED_UP, Node, branches, chain, extended, is_chain
+from ..speculation.trees import LOOKED_UP, Chances, Node, branches, chain, extended, is_chain, places_in
 from .rounds import Poll, Round, probabilities_of, require_numbers
 
 if TYPE_CHECKING:
@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 
 class Drafted(NamedTuple):
-    """The drafter's choices by position, the likeliest first, and the probability it gave each; empty when nothing is
+    """The drafter's candidates by position, and the probability it gave each choice among them; empty when nothing is
     drafted."""
 
-    ids: tuple[tuple[int, ...], ...] = ()
-    chances: tuple[tuple[float, ...], ...] = ()
+    ids: Sequence[Sequence[int]] = ()
+    chances: Chances = ()
 
     @property
     def first_ids(self) -> tuple[int, ...]:
-        return tuple(position[0] for position in self.ids)
+        places = places_in(chain(len(self.ids)), self.chances)
+        return tuple(position[place] for position, place in zip(self.ids, places, strict=True))
 
 
 class VerifiedBranch(NamedTuple):
@@ -68,29 +69,32 @@ class HostRounds:
         if turn.pending is not None and len(turn.pending) >= MAX_BLOCK_SIZE:
             turn.ingest()  # rows that the target wrote alone wait for a draft, but not for ever
         plan = RoundPlan(True) if policy is None else policy.plan(context, turn.match.length if turn.match else 0)
-        draft = self.draft(turn, 1 if policy is None else self.choices) if plan.draft else Drafted()
+        # Beside a looked up chain, a drafter that scores tokens by those before them drafts a chain.
+        bound = plan.lookup and turn.drafter is not None and turn.drafter.conditioned
+        draft = self.draft(turn, 1 if policy is None or bound else self.choices) if plan.draft else Drafted()
         guess = turn.guess(turn.rows(plan.rows) - 1) if plan.lookup else []
         looked = turn.looked_up_chain(guess, draft.ids)
-        tree, choice, looked_up, beside = _choose(policy, plan, draft, looked, context)
+        tree, choice, looked_up, branch_chances = _choose(policy, plan, draft, looked, context)
         drafted = perf_counter()
         first_ids = tuple(guess) if looked_up else draft.first_ids
-        ids = [(each,) for each in guess] if looked_up else extended(draft.ids, guess[: len(beside)])
-        tokens = [turn.anchor, *(ids[node.depth - 1][node.choice] for node in tree)]
+        ids = [(each,) for each in guess] if looked_up else extended(draft.ids, guess[: len(branch_chances)])
+        places = places_in(tree, () if looked_up else draft.chances)
+        tokens = [turn.anchor, *(ids[node.depth - 1][place] for node, place in zip(tree, places, strict=True))]
         best = self._verify(turn, tree, tokens, first_ids)
         judged = perf_counter()
         draft_ms, verify_ms = (drafted - started) * 1e3, (judged - drafted) * 1e3
         path = best.rows[1 : best.accepted + 1]
-        said = [*best.ids[1 : best.accepted + 1], best.samples.ids[best.accepted]]
-        emitted = _cut_at_stop(said, turn.target.config.stop_token_ids)
+        samples = [*best.ids[1 : best.accepted + 1], best.samples.ids[best.accepted]]
+        emitted = _cut_at_stop(samples, turn.target.config.stop_token_ids)
         match = turn.match if looked_up or any(node.choice == LOOKED_UP for node in tree) else None
         if policy is not None:
             entered = looked.choices if looked is not None else ()
-            policy.took(context, len(draft.ids), len(tree) + 1, draft_ms, verify_ms)
+            policy.observe_times(context, len(draft.ids), len(tree) + 1, draft_ms, verify_ms)
             policy.observe(draft.chances, tree, path, context, turn.lookup_outcome(emitted, bool(looked_up), entered))
         accepted = min(best.accepted, len(emitted))
         # The newest token isn't in the caches: it is the next anchor. Each emitted token commits the row before it.
         turn.commit_pass(best.ids[: len(emitted)], best.output)
-        finish = turn.book(emitted)
+        finish = turn.append_tokens(emitted)
         branches = not (looked_up or is_chain(tree))
         if turn.compares:
             turn.decoder.one_row.count(drafted=bool(first_ids), passed=alone_ms is not None)
@@ -111,7 +115,7 @@ class HostRounds:
             choice=choice,
             tree=tree if branches else (),
             tree_ids=tuple(tokens[1:]) if branches else (),
-            tree_probabilities=probabilities_of(tree, extended(draft.chances, beside)) if branches else (),
+            tree_probabilities=probabilities_of(tree, extended(draft.chances, branch_chances)) if branches else (),
             match=match,
             num_agreed=looked.agreed if looked is not None and looked_up else 0,
             alone_ms=alone_ms,
@@ -131,6 +135,10 @@ class HostRounds:
         if width < 2:
             return Drafted()
         turn.ingest()
+        if choices > 1 and drafter.conditioned:
+            drafted = Drafted(*drafter.lattice(turn.target, turn.anchor, width, cache))
+            require_numbers(drafted.chances)
+            return drafted
         if choices == 1 or drafter.chained:
             first = drafter.draft(turn.target, turn.anchor, width, cache)
             ids, chances = first.ids[:, None], first.probabilities[:, None]
@@ -181,4 +189,4 @@ def _choose(
 
 def _cut_at_stop(ids: list[int], stops: Sequence[int]) -> list[int]:
     """The ids up to and with the first stop token."""
-    return next((ids[: place + 1] for place, token in enumerate(ids) if token in stops), ids)
+    return next((ids[: index + 1] for index, token in enumerate(ids) if token in stops), ids)

@@ -36,9 +36,9 @@ def prompts_depart(decoder: Decoder, text: Sequence[int]) -> str | None:
     Forgets the conversation."""
     every, ids = range(len(decoder.target.config.layers)), torch.tensor(text, device=decoder.device)
     wanted = decoder.target(ids, 0, decoder.cache, every).features
-    found = decoder.read(ids, 0, decoder.cache, every).features
+    by_kernels = decoder.read(ids, 0, decoder.cache, every).features
     decoder.clear()
-    where = _first_far(decoder, found, wanted)
+    where = _first_far(decoder, by_kernels, wanted)
     return None if where is None else f"kernels read a prompt otherwise than PyTorch, from {where} on"
 
 
@@ -55,16 +55,16 @@ def passes_depart(decoder: Decoder, text: Sequence[int], tiles: TargetTiles | No
     by_kernels.ids.copy_(ids)
     rows.fill_(MAX_ROWS)
     by_kernels.forward()
-    found = by_kernels.features[:MAX_ROWS].clone()
+    features = by_kernels.features[:MAX_ROWS].clone()
     logits = None if by_kernels.out.logits is None else by_kernels.out.logits.clone()
-    where = _first_far(decoder, found, wanted)
+    where = _first_far(decoder, features, wanted)
     alike = True
     for row in (0, MAX_ROWS - 1):
         cursor.fill_(row)
         rows.fill_(1)
         by_kernels.ids[0] = ids[row]
         by_kernels.forward(1)
-        alike &= torch.equal(by_kernels.features[0], found[row])
+        alike &= torch.equal(by_kernels.features[0], features[row])
         alike &= logits is None or by_kernels.out.logits is None or torch.equal(by_kernels.out.logits[0], logits[row])
     decoder.clear()
     if where is not None:
@@ -94,8 +94,8 @@ def wide_rows_depart(launches: RoundLaunches, text: Sequence[int]) -> str | None
     wanted = [torch.cat(parts) for parts in zip(*each_sixteen, strict=True)]
     alike = True
     for rows in fitting:
-        found = ran(partial(wide.forward, rows), wide, 0, rows)
-        alike &= all(torch.equal(ours, theirs[:rows]) for ours, theirs in zip(found, wanted, strict=True))
+        by_kernels = ran(partial(wide.forward, rows), wide, 0, rows)
+        alike &= all(torch.equal(ours, theirs[:rows]) for ours, theirs in zip(by_kernels, wanted, strict=True))
     state.width.zero_()
     decoder.clear()
     return None if alike else "a row has other bits in a pass of more than sixteen"
@@ -141,23 +141,23 @@ def _rows_for(weight: Weight, dtype: torch.dtype) -> tuple[Tensor, Tensor | None
 
 def _multiplies_well(weight: Weight, dtype: torch.dtype) -> bool:
     x, ends = _rows_for(weight, dtype)
-    found = [product(x, weight, ends) for _ in range(TIMES)]
+    products = [product(x, weight, ends) for _ in range(TIMES)]
     whole = weight.restored().to(dtype)
     if ends is None:
         wanted = x @ whole.T
     else:
-        wanted = torch.cat([part @ each.T for part, each in zip(torch.split(x, MANY_ROWS), whole, strict=True)])
-    error = (found[0].float() - wanted.float()).norm() / wanted.float().norm()
-    return bool(error <= NEAR) and all(torch.equal(found[0], again) for again in found[1:])
+        wanted = torch.cat([rows @ each.T for rows, each in zip(torch.split(x, MANY_ROWS), whole, strict=True)])
+    error = (products[0].float() - wanted.float()).norm() / wanted.float().norm()
+    return bool(error <= NEAR) and all(torch.equal(products[0], again) for again in products[1:])
 
 
-def _first_far(decoder: Decoder, found: Tensor | None, wanted: Tensor | None) -> str | None:
-    """Says which layer is the first whose outputs differ by more than ``FAR``, if any. ``found`` and ``wanted``:
+def _first_far(decoder: Decoder, given: Tensor | None, wanted: Tensor | None) -> str | None:
+    """Says which layer is the first whose outputs differ by more than ``FAR``, if any. ``given`` and ``wanted``:
     features of all layers side by side."""
-    assert found is not None and wanted is not None
+    assert given is not None and wanted is not None
     layers = decoder.target.config.layers
-    shape = (len(found), len(layers), -1)
-    error = (found.float() - wanted.float()).view(shape).norm(dim=(0, 2)) / wanted.float().view(shape).norm(dim=(0, 2))
+    shape = (len(given), len(layers), -1)
+    error = (given.float() - wanted.float()).view(shape).norm(dim=(0, 2)) / wanted.float().view(shape).norm(dim=(0, 2))
     for index, (layer, far) in enumerate(zip(layers, error.tolist(), strict=True)):
         if not far <= FAR:  # true for NaN, too
             return f"layer {index} ({getattr(layer, 'kind', type(layer).__name__)})"

@@ -134,10 +134,10 @@ def _outputs(
     target: TargetModel, text: Sequence[int], cache: Cache, taps: Sequence[int], rows: int
 ) -> Iterator[TargetOutput]:
     """Yields the target's outputs for a text, in pieces of ``rows``."""
-    for place in range(0, len(text), rows):
-        ids = torch.tensor(text[place : place + rows], device=target.device)
-        yield target(ids, place, cache, taps)
-        cache.commit(place + len(ids))
+    for index in range(0, len(text), rows):
+        ids = torch.tensor(text[index : index + rows], device=target.device)
+        yield target(ids, index, cache, taps)
+        cache.commit(index + len(ids))
 
 
 def _features(outputs: Sequence[TargetOutput]) -> Tensor:

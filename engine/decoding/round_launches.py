@@ -241,7 +241,7 @@ class RoundLaunches:
             case Ingestion(rows):
                 self._tell(rows)
 
-    def pose(self, text: Sequence[int], context: int, width: int, pending: int) -> None:
+    def set_up_timed_round(self, text: Sequence[int], context: int, width: int, pending: int) -> None:
         """Sets up a round to be timed behind ``context`` positions: ``width`` tokens to verify out of a ``text`` of 16
         or more, and ``pending`` rows to ingest. The caches then hold nobody's conversation."""
         state = self.state

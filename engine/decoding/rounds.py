@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from ..commands import NO_DRAFTER, GenerationSettings
 from ..errors import Option, WeightsFailure
 from ..events import FinishReason, Match, Verdict, WidthChoice
-from ..speculation.trees import Chances, Node
+from ..speculation.trees import Chances, Node, behind, places_in
 
 if TYPE_CHECKING:
     from .decoder import Turn
@@ -75,7 +75,7 @@ class Round:
         if not self.tree:
             return self.num_accepted < self.verify_width - 1
         parents = [node.parent for node in self.tree]
-        rows = {place: row for row, place in enumerate(zip(parents, self.tree_ids, strict=True), 1)}
+        rows = {key: row for row, key in enumerate(zip(parents, self.tree_ids, strict=True), 1)}
         row = 0
         for token in self.emitted[: self.num_accepted]:
             row = rows[row, token]
@@ -99,7 +99,8 @@ class Rounds(Protocol):
 
 def probabilities_of(tree: Sequence[Node], chances: Chances) -> tuple[float, ...]:
     """What each token of a tree was given at its own position. ``chances``: by position, of each choice there."""
-    return tuple(chances[node.depth - 1][node.choice] for node in tree)
+    places = [0, *places_in(tree, chances)]
+    return tuple(behind(chances, node.depth - 1, places[node.parent])[node.choice] for node in tree)
 
 
 def require_numbers(chances: Chances) -> None:

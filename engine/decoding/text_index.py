@@ -61,13 +61,13 @@ class TextIndex:
             return Match(self._same(latest), newest - latest)
         return self._longest(np.concatenate((older, recent)))
 
-    def guess(self, found: Match, count: int, stops: Collection[int] = ()) -> list[int]:
-        """Up to ``count`` tokens that followed at the match ``found``, up to the first of ``stops``:
+    def guess(self, match: Match, count: int, stops: Collection[int] = ()) -> list[int]:
+        """Up to ``count`` tokens that followed at the match ``match``, up to the first of ``stops``:
         ``lookup.continuation`` of the text."""
-        start = self._length - found.distance
+        start = self._length - match.distance
         period = self.ids[start : start + count].tolist()
-        guess = [period[place % found.distance] for place in range(count)]
-        return next((guess[: place + 1] for place, token in enumerate(guess) if token in stops), guess)
+        guess = [period[index % match.distance] for index in range(count)]
+        return next((guess[: index + 1] for index, token in enumerate(guess) if token in stops), guess)
 
     def _longest(self, ends: NDArray[np.int64]) -> Match:
         """The longest match among ``ends``: places, ascending, whose last ``SHORTEST`` tokens equal the text's."""
@@ -115,6 +115,6 @@ class TextIndex:
 def _keys(ids: NDArray[np.int64]) -> NDArray[np.int64]:
     """A key for each ``SHORTEST`` neighbours: their ids in one number."""
     keys = ids[: len(ids) - SHORTEST + 1].copy()
-    for place in range(1, SHORTEST):
-        keys = keys << ID_BITS | ids[place : len(ids) - SHORTEST + 1 + place]
+    for index in range(1, SHORTEST):
+        keys = keys << ID_BITS | ids[index : len(ids) - SHORTEST + 1 + index]
     return keys

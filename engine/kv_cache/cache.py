@@ -62,11 +62,11 @@ class Cache:
             layer.commit(length)
         self.length = length
 
-    def follow(self, length: int, written: int) -> None:
+    def note_rows_by_kernels(self, length: int, written: int) -> None:
         """Moves the cursor after kernels that ran rows up to ``written`` and committed those up to ``length``."""
         self.note_written(written)
         for layer in self.layers:
-            layer.follow(self.length, length, written)
+            layer.note_rows_by_kernels(self.length, length, written)
         self.length = length
 
     def set_length_for_timing(self, length: int) -> None:

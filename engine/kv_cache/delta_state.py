@@ -146,7 +146,7 @@ class DeltaState(LayerState):
             self.now.copy_from(self._before)
             self._stand(length)
 
-    def follow(self, start: int, length: int, written: int) -> None:
+    def note_rows_by_kernels(self, start: int, length: int, written: int) -> None:
         self._base, self._num_stored, self._before_at, self._pass = start, written - start, -1, None
 
     def set_length_for_timing(self, length: int) -> None:

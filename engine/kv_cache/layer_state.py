@@ -23,7 +23,7 @@ class LayerState(Protocol):
     def commit(self, length: int) -> None:
         """Keeps what belongs to positions below ``length`` and drops the rest: of the last pass its first rows stay."""
 
-    def follow(self, start: int, length: int, written: int) -> None:
+    def note_rows_by_kernels(self, start: int, length: int, written: int) -> None:
         """Notes that kernels ran rows from ``start`` up to ``written``, and that those below ``length`` count."""
 
     def set_length_for_timing(self, length: int) -> None:
@@ -47,7 +47,7 @@ class CursorState(LayerState):
     def commit(self, length: int) -> None:
         """Changes nothing: rows from ``length`` on will be overwritten before anybody reads them."""
 
-    def follow(self, start: int, length: int, written: int) -> None:
+    def note_rows_by_kernels(self, start: int, length: int, written: int) -> None:
         """Changes nothing: kernels have written the rows themselves."""
 
     def set_length_for_timing(self, length: int) -> None:

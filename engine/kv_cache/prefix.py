@@ -69,10 +69,10 @@ class Prefix:
         self.tokens.extend(ids)
         self._target.commit(len(self.tokens))
 
-    def follow(self, ids: Sequence[int], written: int) -> None:
+    def note_rows_by_kernels(self, ids: Sequence[int], written: int) -> None:
         """Notes that kernels ran rows of the target up to ``written`` and committed those of ``ids`` by themselves."""
         self.tokens.extend(ids)
-        self._target.follow(len(self.tokens), written)
+        self._target.note_rows_by_kernels(len(self.tokens), written)
 
     def set_length_for_timing(self, ids: Sequence[int]) -> None:
         """For measuring: takes this text to have been run, whatever the layers hold, and moves the caches' cursors

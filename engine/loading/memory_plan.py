@@ -27,6 +27,7 @@ from ..machine import memory_bytes
 from ..models.attention_backends import why_host_rounds
 from ..models.dflash.modules import DFlashDrafter
 from ..models.drafter import Drafter
+from ..models.eagle3.modules import Eagle3
 from ..models.family import DrafterConfig, KnownPair, TargetConfig
 from ..models.packed import hold_shapes_in_fewer_bits
 from ..models.target import TargetModel
@@ -319,7 +320,7 @@ def plan_of(
         drafter_bytes = bytes_of(modules)
         if device_rounds:
             draftings = _draftings(config, modules)
-        elif model.packed_head is not None and isinstance(modules, DFlashDrafter):
+        elif model.packed_head is not None and isinstance(modules, DFlashDrafter | Eagle3):
             products = [parameter for _, parameter in modules.products()]
             rest = drafter_bytes - sum(parameter.nbytes for parameter in products)
             draftings = (Drafting(rest + _in_8_bits(products), packed=True),)

@@ -193,16 +193,16 @@ class RoundTimer:
         """Milliseconds of a piece of a greedy round behind ``context`` positions: verify the first ``width`` of 16
         tokens, or a typical tree, or ingest ``pending`` rows and draft."""
         launch = self.launches.of(piece)
-        self.launches.pose(text, context, width, pending)
+        self.launches.set_up_timed_round(text, context, width, pending)
         if self.launches.tree is not None:
-            self.launches.tree.pose(in_rows(best_first(TYPICAL_CHANCES, width)))
+            self.launches.tree.set_tree(in_rows(best_first(TYPICAL_CHANCES, width)))
         return self.milliseconds(launch)
 
     def time_wide(self, text: Sequence[int], context: int, rows: int) -> float:
         """Milliseconds of a wide pass over ``rows`` tokens, all accepted, which the drafter takes in."""
         verify = self.launches.of(Verification(rows))
         tell = None if self.launches.drafter is None else self.launches.of(Ingestion(rows))
-        self.launches.pose(text, context, rows, 0)
+        self.launches.set_up_timed_round(text, context, rows, 0)
 
         def launch() -> None:
             verify()

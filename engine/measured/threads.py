@@ -37,7 +37,7 @@ class ThreadChoice:
         self._patience, self._wait = PATIENCE, 1
         self._begin()
 
-    def took(self, milliseconds: float, rows: int) -> None:
+    def observe_times(self, milliseconds: float, rows: int) -> None:
         """Learns what a round took whose pass had ``rows`` rows."""
         self._spent += milliseconds
         self._work += BESIDE_ROWS + rows

@@ -75,14 +75,14 @@ class PairedDrafter(Drafter):
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
         newest = cache.length - 1
         keys, rows = kept_of(cache)
-        hidden, found = rows.at(newest), []
+        hidden, drafts = rows.at(newest), []
         token = torch.tensor([anchor], device=hidden.device)
         for position in range(newest, newest + block_size - 1):
             pair = Pairs(target.embed(token), hidden)
             logits, hidden = self.step(target, pair, position, keys, self._rope(position, 1, cache))
-            found.append(logits.softmax(dim=-1))
-            token = self.tokens(found[-1].argmax(dim=-1))
-        return torch.cat(found)
+            drafts.append(logits.softmax(dim=-1))
+            token = self.tokens(drafts[-1].argmax(dim=-1))
+        return torch.cat(drafts)
 
     def _rope(self, start: int, count: int, cache: Cache) -> RopeTable:
         return rope_table(cache.positions(start, start + count), self.frequencies)

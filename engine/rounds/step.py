@@ -146,10 +146,10 @@ class Tokens(Generic[Token, Columns]):
         self._values = attrgetter(*(field.name for field in fields(token)))  # type: ignore[arg-type]
 
     def __get__(self, step: Step, owner: type[Step]) -> tuple[Token, ...]:
-        kept = step.__dict__
-        if self._made not in kept:
-            kept[self._made] = tuple(map(self._token, *kept[self._kept]))
-        tokens: tuple[Token, ...] = kept[self._made]
+        columns = step.__dict__
+        if self._made not in columns:
+            columns[self._made] = tuple(map(self._token, *columns[self._kept]))
+        tokens: tuple[Token, ...] = columns[self._made]
         return tokens
 
     def __set__(self, step: Step, tokens: Sequence[Token] | Columns) -> None:
@@ -230,7 +230,7 @@ class Step:
     def text(self, channel: Channel = "answer") -> str:
         """What the round adds to a channel."""
         emitted = self.emitted_columns
-        return "".join(text for text, place in zip(emitted.texts, emitted.channels, strict=True) if place == channel)
+        return "".join(text for text, of in zip(emitted.texts, emitted.channels, strict=True) if of == channel)
 
 
 for _kept in (
@@ -245,7 +245,7 @@ def accepted_in(step: Step) -> tuple[int, ...]:
     """Which tokens of a step's tree were accepted, counted from 1: one for each accepted position. Raises ``KeyError``
     for a step whose tree doesn't hold what was accepted."""
     tree, path = step.tree_columns, [0]
-    rows = {place: row for row, place in enumerate(zip(tree.parents, tree.ids, strict=True), 1)}
+    rows = {index: row for row, index in enumerate(zip(tree.parents, tree.ids, strict=True), 1)}
     for token in step.emitted_columns.ids[: step.num_accepted]:
         path.append(rows[path[-1], token])  # type: ignore[index]
     return tuple(path[1:])

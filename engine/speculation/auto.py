@@ -69,7 +69,7 @@ class Auto(Policy):
             self._known = context, timed if self.live is None else self.live.corrected(timed)
         return self._known[1]
 
-    def took(self, context: int, num_drafted: int, rows: int, draft_ms: float, verify_ms: float) -> None:
+    def observe_times(self, context: int, num_drafted: int, rows: int, draft_ms: float, verify_ms: float) -> None:
         if self.live is not None:
             self.live.observe(self.table.at(context), num_drafted, rows, draft_ms, verify_ms)
             self._known = None
@@ -105,8 +105,8 @@ class Auto(Policy):
         if not first:
             return NOT_AT_ALL
         costs, price = self._costs(context), self.price(context)
-        kept = list(accumulate(self.worth.of_match(LookedUpChain(length, ROWS - 1)), mul))
-        worth = max(worth_by_rows(kept, costs, price)[1:]) - price * costs.lookup
+        chances = list(accumulate(self.worth.of_match(LookedUpChain(length, ROWS - 1)), mul))
+        worth = max(worth_by_rows(chances, costs, price)[1:]) - price * costs.lookup
         alone = 1 - price * costs.verify[0]
         if worth <= alone:
             return NOT_AT_ALL
@@ -131,23 +131,25 @@ class Auto(Policy):
         if self._whole and chances:
             return Chosen(chain(len(chances)), UNWEIGHED)
         costs, price = self._costs(context), self.price(context)
-        worths = [self.worth.of_choices(position) for position in chances]
-        beside = NOTHING
+        worths = self.worth.of_chances(chances)
+        branch = NOTHING
         looked_up: tuple[float, ...] = ()
         if looked is not None and looked.choices:
-            beside = self.worth.lookup_branch(looked.length, looked.choices, worths)
+            branch = self.worth.lookup_branch(looked.length, looked.choices, worths)
         elif looked is not None:
             looked = looked._replace(size=min(looked.size, rows - 1))
             looked_up = self.worth.of_match(looked, [worth[0] for worth in worths])
-            for place in range(min(looked.agreed, looked.size, len(worths))):
-                worths[place][0] = looked_up[place]
-        tree = best_first(worths, rows, beside)
+            both = min(looked.agreed, looked.size, len(worths))
+            if both:
+                agreed = [(looked_up[index], *worths[index][1:]) for index in range(both)]
+                worths = [*agreed, *(worths[index] for index in range(both, len(worths)))]
+        tree = best_first(worths, rows, branch)
         worth = worth_by_rows([node.chance for node in tree], costs, price)
         if looked_up:
-            kept = list(accumulate(looked_up, mul))
-            by_lookup = worth_by_rows(kept, costs, price)
+            reach = list(accumulate(looked_up, mul))
+            by_lookup = worth_by_rows(reach, costs, price)
             if not chances or max(by_lookup[1:]) > max(worth[1:]):
-                worth, tree = by_lookup, [Node(row, row + 1, 0, chance) for row, chance in enumerate(kept)]
+                worth, tree = by_lookup, [Node(row, row + 1, 0, chance) for row, chance in enumerate(reach)]
             else:
                 looked_up = ()
         tries = self.backoff.is_trying and chances
@@ -157,7 +159,7 @@ class Auto(Policy):
         edge = min(width, len(tree) - 1)
         cost_ms = costs.verify[edge + 1] - costs.verify[edge]
         why = WidthChoice(tree[edge].chance, cost_ms, 1e3 * price)
-        return Chosen(in_rows(tree[:width]), why, looked_up, tuple(beside.chances))
+        return Chosen(in_rows(tree[:width]), why, looked_up, tuple(branch.chances))
 
     def numbers(self, context: int) -> ChoiceNumbers | None:
         if self._whole:

@@ -28,8 +28,8 @@ class Calibration:
         index = bin_of(confidence)
         # The bin tells how far off its drafts were on average; within the bin the confidence still ranks them.
         expected = self.confidence[index] + PRIOR_WEIGHT * confidence
-        found = self.accepted[index] + PRIOR_WEIGHT * confidence
-        return min(confidence * found / expected, 1.0) if expected > 0 else confidence
+        successes = self.accepted[index] + PRIOR_WEIGHT * confidence
+        return min(confidence * successes / expected, 1.0) if expected > 0 else confidence
 
     def copy(self) -> Calibration:
         other = Calibration()

@@ -24,19 +24,19 @@ class DraftDepth:
     """Models a draft as kept with the same chance wherever it stands, once all before it were; this answer's rounds
     tell the chance. A further draft is worth its chance to be reached and kept."""
 
-    _kept: float = PRIOR * PRIOR_WEIGHT
+    _accepted_share: float = PRIOR * PRIOR_WEIGHT
     _judged: float = PRIOR_WEIGHT
 
     @property
     def chance(self) -> float:
         """The chance that a draft is kept whose predecessors were."""
-        return self._kept / self._judged
+        return self._accepted_share / self._judged
 
     def observe(self, num_kept: int, num_verified: int) -> None:
         """Learns from a round's chain: ``num_kept`` drafts were kept, and the next one was refused where more were
         verified."""
         judged = min(num_kept + 1, num_verified)
-        self._kept = MEMORY * self._kept + (1 - MEMORY) * PRIOR + num_kept
+        self._accepted_share = MEMORY * self._accepted_share + (1 - MEMORY) * PRIOR + num_kept
         self._judged = MEMORY * self._judged + (1 - MEMORY) + judged
 
     def best(self, costs: RoundCosts, price: float, counts: Sequence[int]) -> int:

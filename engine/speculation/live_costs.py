@@ -88,8 +88,8 @@ class LiveCosts:
             for rows in range(ENDS[low] + 1, ENDS[high - 1] + 1) if passes[high] < 1 else ():
                 even = start + (end - start) * (rows - ENDS[low]) / (ENDS[high] - ENDS[low])
                 verify[rows - 1] = min(verify[rows - 1], even)
-        for place in reversed(range(len(verify) - 1)):
-            verify[place] = min(verify[place], verify[place + 1])
+        for width in reversed(range(len(verify) - 1)):
+            verify[width] = min(verify[width], verify[width + 1])
         draft, step = drafts * costs.draft, drafts * costs.step
         most = draft + step * self._block if self._draft else max(costs.lookup, ROWS * costs.ingest)
         ingest, lookup = min(costs.ingest, most / ROWS), min(costs.lookup, most)
@@ -101,5 +101,5 @@ def _kind(rows: int) -> int:
 
 
 def _share(ratios: Sequence[float]) -> float:
-    found = median_low(ratios)
-    return found if found < CLEARLY else 1.0
+    share = median_low(ratios)
+    return share if share < CLEARLY else 1.0

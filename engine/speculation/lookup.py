@@ -45,15 +45,15 @@ def continuation(text: Sequence[int], distance: int, count: int, stops: Collecti
     """Up to ``count`` tokens that followed ``distance`` tokens back, up to the first of ``stops``. Where the text ends
     the continuation itself goes on, so a periodic text is continued: ``continuation([1, 2], 2, 3)`` is ``[1, 2,
     1]``."""
-    found: list[int] = []
-    while len(found) < count and not (found and found[-1] in stops):
-        place = len(text) - distance + len(found)
-        found.append(text[place] if place < len(text) else found[place - len(text)])
-    return found
+    ids: list[int] = []
+    while len(ids) < count and not (ids and ids[-1] in stops):
+        position = len(text) - distance + len(ids)
+        ids.append(text[position] if position < len(text) else ids[position - len(text)])
+    return ids
 
 
 def num_agreed(one: Sequence[object], other: Sequence[object]) -> int:
     """How many elements two sequences share from the first on. Of a draft and the target's samples, that many are
     accepted."""
     pairs = zip(one, other, strict=False)
-    return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+    return next((index for index, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))

@@ -66,7 +66,7 @@ class Policy:
         """What a round of one row takes, where costs are known."""
         return None
 
-    def took(self, context: int, num_drafted: int, rows: int, draft_ms: float, verify_ms: float) -> None:
+    def observe_times(self, context: int, num_drafted: int, rows: int, draft_ms: float, verify_ms: float) -> None:
         """Learns what a round took that was begun at this context length: its draft of ``num_drafted`` tokens (0
         without one), and a pass over ``rows``."""
 

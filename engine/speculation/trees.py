@@ -1,14 +1,14 @@
 """Trees of drafts: how they are built, in which rows they stand, and what of them is accepted. The chances of a
 block-diffusion drafter don't depend on earlier tokens, so second choices come in the same pass; a tree is built best
-first by the product of chances (Ringel and Romano, arXiv 2604.12989). A chain is a tree with one branch. Standard
-library only."""
+first by the product of chances (Ringel and Romano, arXiv 2604.12989). Where a drafter scores a token by the one before
+it, each token has choices of its own (``Lattice``). A chain is a tree with one branch. Standard library only."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import count
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, overload
 
 ROWS = 16
 """Rows of the widest pass over a draft: the anchor and fifteen tokens."""
@@ -25,6 +25,43 @@ Held = TypeVar("Held")
 
 Chances = Sequence[Sequence[float]]
 """By position of a block, the probabilities of the drafter's choices there, the likeliest first."""
+
+
+class Lattice(Sequence[Sequence[float]]):
+    """Chances that depend on the token before. At each position stand the same candidates, in an order that is another
+    behind each candidate of the position before; behind the anchor there is one order. As a sequence it holds, by
+    position, the chances along the chain of first choices."""
+
+    def __init__(self, chances: Sequence[Sequence[Sequence[float]]], places: Sequence[Sequence[Sequence[int]]]):
+        """``chances`` and ``places`` by position, candidate before and choice: how likely the choice is there, and
+        which candidate of its position it is."""
+        self.chances, self.places = chances, places
+        before, self._chain = 0, list[int]()
+        for position in places:
+            self._chain.append(before)
+            before = position[before][0]
+
+    def __len__(self) -> int:
+        return len(self.chances)
+
+    @overload
+    def __getitem__(self, index: int) -> Sequence[float]: ...
+    @overload
+    def __getitem__(self, index: slice) -> Lattice: ...
+    def __getitem__(self, index: int | slice) -> Sequence[float] | Lattice:
+        if isinstance(index, slice):
+            return Lattice(self.chances[index], self.places[index])
+        return self.chances[index][self._chain[index]]
+
+
+def behind(chances: Chances, position: int, before: int) -> Sequence[float]:
+    """The chances of the choices at a position behind this candidate of the one before."""
+    return chances.chances[position][before] if isinstance(chances, Lattice) else chances[position]
+
+
+def place_of(chances: Chances, position: int, before: int, choice: int) -> int:
+    """Which candidate of its position a choice behind this candidate is."""
+    return chances.places[position][before][choice] if isinstance(chances, Lattice) else choice
 
 
 LOOKED_UP = CHOICES
@@ -55,32 +92,33 @@ class Node(NamedTuple):
     """The chance that it and all nodes between the anchor and it are right."""
 
 
-def best_first(chances: Chances, rows: int = ROWS, beside: LookupBranch = NOTHING) -> list[Node]:
+def best_first(chances: Chances, rows: int = ROWS, branch: LookupBranch = NOTHING) -> list[Node]:
     """The likeliest nodes that fit into ``rows`` beside the anchor, likeliest first. Where a node is taken, its next
     sibling and its first child become eligible; equals go in that order. A looked up chain is one path more: where the
     drafter's choice is the same token, that is one node. Of equals, a looked up one goes first."""
     tree: list[Node] = []
     waiting: list[tuple[float, int, int, int, int, float]] = []
     turn = count(1)
-    looked_up = [0]
+    looked_up, places = [0], [0]
 
     def offer(parent: int, depth: int, choice: int, before: float) -> None:
-        if parent in looked_up and depth <= len(beside.choices):
-            choice += choice == beside.choices[depth - 1]
-        if depth <= len(chances) and choice < len(chances[depth - 1]):
-            chance = before * chances[depth - 1][choice]
+        if parent in looked_up and depth <= len(branch.choices):
+            choice += choice == branch.choices[depth - 1]
+        if depth <= len(chances) and choice < len(own := behind(chances, depth - 1, places[parent])):
+            chance = before * own[choice]
             heappush(waiting, (-chance, next(turn), depth, parent, choice, before))
 
     def look_up(depth: int, before: float) -> None:
-        if depth <= len(beside.choices):
-            chance = before * beside.chances[depth - 1]
-            heappush(waiting, (-chance, 0, depth, looked_up[-1], beside.choices[depth - 1], before))
+        if depth <= len(branch.choices):
+            chance = before * branch.chances[depth - 1]
+            heappush(waiting, (-chance, 0, depth, looked_up[-1], branch.choices[depth - 1], before))
 
     look_up(1, 1.0)
     offer(0, 1, 0, 1.0)
     while waiting and len(tree) < rows - 1:
         negative, number, depth, parent, choice, before = heappop(waiting)
         tree.append(Node(parent, depth, choice, -negative))
+        places.append(place_of(chances, depth - 1, places[parent], choice))
         if number:
             offer(parent, depth, choice + 1, before)
         else:
@@ -103,10 +141,12 @@ def choices_of(ids: Sequence[int], drafted: Sequence[Sequence[int]]) -> tuple[in
     )
 
 
-def extended(choices: Sequence[Sequence[Held]], beside: Sequence[Held]) -> tuple[tuple[Held, ...], ...]:
+def extended(choices: Sequence[Sequence[Held]], branch: Sequence[Held]) -> Sequence[Sequence[Held]]:
     """For each position, an entry for each of the drafter's choices and then one for the looked up token, where there
     is one: ``extended([[a, b], [c, d]], [x])`` is ``((a, b, x), (c, d))``. Entries may be ids or chances."""
-    more = [(each,) for each in beside] + [()] * (len(choices) - len(beside))
+    if not branch:
+        return choices
+    more = [(each,) for each in branch] + [()] * (len(choices) - len(branch))
     return tuple((*position, *further) for position, further in zip(choices, more, strict=True))
 
 
@@ -114,12 +154,12 @@ def is_chain(tree: Sequence[Node]) -> bool:
     return all(node.choice == 0 and node.parent == row for row, node in enumerate(tree))
 
 
-def accepted_path(tree: Sequence[Node], said: Sequence[int]) -> list[int]:
-    """The rows of the path that begins at the anchor and takes at each depth the choice in ``said``, as far as the tree
-    holds it."""
+def accepted_path(tree: Sequence[Node], samples: Sequence[int]) -> list[int]:
+    """The rows of the path that begins at the anchor and takes at each depth the choice in ``samples``, as far as the
+    tree holds it."""
     rows = {(node.parent, node.choice): row for row, node in enumerate(tree, 1)}
     path: list[int] = []
-    for choice in said:
+    for choice in samples:
         row = rows.get((path[-1] if path else 0, choice))
         if row is None:
             break
@@ -146,7 +186,15 @@ def branches(tree: Sequence[Node]) -> list[list[int]]:
     return [path_to(tree, row) for row in range(len(tree) + 1) if row not in parents]
 
 
-def placed(parents: Sequence[int], choices: Sequence[int], chances: Chances) -> list[Node]:
+def places_in(tree: Sequence[Node], chances: Chances) -> list[int]:
+    """For each node, row by row, which candidate of its position it is."""
+    places = [0]
+    for node in tree:
+        places.append(place_of(chances, node.depth - 1, places[node.parent], node.choice))
+    return places[1:]
+
+
+def placed(parents: Sequence[int], choices: Sequence[int], chances: Sequence[Sequence[float]]) -> list[Node]:
     """The tree whose nodes, row by row, have these parents and choices, with chances from what the drafter gave
     them."""
     tree = [Node(0, 0, 0, 1.0)]

@@ -11,7 +11,17 @@ from .calibration import Calibration, MatchCalibration, PooledCalibration
 from .choice import LookupOutcome
 from .costs import RoundCosts
 from .lookup import LONGEST, LookedUpChain
-from .trees import LOOKED_UP, NOTHING, Chances, LookupBranch, Node, accepted_path
+from .trees import (
+    LOOKED_UP,
+    NOTHING,
+    Chances,
+    Lattice,
+    LookupBranch,
+    Node,
+    accepted_path,
+    behind,
+    places_in,
+)
 
 SURPRISE, LEAST_ODDS = 0.01, 0.2
 """When drafts have failed at their first token round after round, and the odds of that were less than ``SURPRISE``, the
@@ -42,15 +52,21 @@ class DraftWorth:
     def of_choices(self, position: Sequence[float]) -> list[float]:
         """The chances of the drafter's choices at one ``position``, given their confidences there, the likeliest first:
         corrected by what became of such confidences so far, descending, and at most 1 together."""
-        found = [self.first.chance(position[0])]
+        chances = [self.first.chance(position[0])]
         for confidence in position[1:]:
-            found.append(max(min(self.others.chance(confidence), found[-1], 1 - sum(found)), 0.0))
-        return found
+            chances.append(max(min(self.others.chance(confidence), chances[-1], 1 - sum(chances)), 0.0))
+        return chances
+
+    def of_chances(self, chances: Chances) -> Chances:
+        """``of_choices`` of each position, and there behind each token that may come before."""
+        if isinstance(chances, Lattice):
+            return Lattice([[self.of_choices(row) for row in position] for position in chances.chances], chances.places)
+        return [self.of_choices(position) for position in chances]
 
     def of_match(self, looked: LookedUpChain, by_drafter: Sequence[float] = ()) -> tuple[float, ...]:
         """The chance of each token of a looked up chain, once it is reached. ``by_drafter``: chances of the drafter's
         own chain, which count where both say the same."""
-        chances = [self.matches.chance(min(looked.length + place, LONGEST)) for place in range(looked.size)]
+        chances = [self.matches.chance(min(looked.length + depth, LONGEST)) for depth in range(looked.size)]
         both = zip(chances[: looked.agreed], by_drafter, strict=False)
         return (*(max(pair) for pair in both), *chances[min(looked.agreed, len(by_drafter)) :])
 
@@ -59,37 +75,40 @@ class DraftWorth:
         ``choices``: which of the drafter's each token is; ``worths``: by position, the chances of those. A choice that
         the drafter likes better speaks against a looked up token: its chance reduces the odds of the match."""
         chances = []
-        for place, choice in enumerate(choices):
-            found = self.matches.chance(min(length + place, LONGEST))
-            against = min(sum(worths[place][:choice]), 1.0)
-            right = found * (1 - against)
-            both = right / (right + (1 - found) * against) if right else 0.0
-            chances.append(max((both, *worths[place][choice : choice + 1])))
+        for depth, choice in enumerate(choices):
+            chance = self.matches.chance(min(length + depth, LONGEST))
+            against = min(sum(worths[depth][:choice]), 1.0)
+            right = chance * (1 - against)
+            both = right / (right + (1 - chance) * against) if right else 0.0
+            chances.append(max((both, *worths[depth][choice : choice + 1])))
         return LookupBranch(choices, chances)
 
     def expected(self, chances: Chances, tree: Sequence[Node], outcome: LookupOutcome | None) -> float:
         """How many tokens a round with this tree is expected to yield, by what is known now (rounds may overlap)."""
-        worths = [self.of_choices(position) for position in chances]
-        beside = NOTHING if outcome is None else self.lookup_branch(outcome.length, outcome.choices, worths)
-        looked_up = accepted_path(tree, beside.choices)
-        found = [1.0]
+        worths = self.of_chances(chances)
+        branch = NOTHING if outcome is None else self.lookup_branch(outcome.length, outcome.choices, worths)
+        looked_up = accepted_path(tree, branch.choices)
+        chance_of_row, places = [1.0], [0, *places_in(tree, worths)]
         for row, node in enumerate(tree, 1):
-            place = node.depth - 1
-            chance = beside.chances[place] if row in looked_up else worths[place][node.choice]
-            found.append(found[node.parent] * chance)
-        return sum(found[1:], start=1.0)
+            if row in looked_up:
+                chance = branch.chances[node.depth - 1]
+            else:
+                chance = behind(worths, node.depth - 1, places[node.parent])[node.choice]
+            chance_of_row.append(chance_of_row[node.parent] * chance)
+        return sum(chance_of_row[1:], start=1.0)
 
     def learn_match(self, outcome: LookupOutcome) -> None:
         """Learns from a round's text how far the chain that could be looked up was right."""
-        for place in range(outcome.num_right + outcome.failed):
-            self.matches.observe(outcome.length + place, place < outcome.num_right)
+        for depth in range(outcome.num_right + outcome.failed):
+            self.matches.observe(outcome.length + depth, depth < outcome.num_right)
 
     def learn_drafts(self, chances: Chances, tree: Sequence[Node], path: Sequence[int]) -> None:
         """Learns what became of the drafts that were reached; ``path``: the rows that were accepted."""
+        places = [0, *places_in(tree, chances)]
         for row, node in enumerate(tree, 1):
             if node.parent in (0, *path) and node.choice < LOOKED_UP:
                 calibration = self.others if node.choice else self.first
-                calibration.observe(chances[node.depth - 1][node.choice], row in path)
+                calibration.observe(behind(chances, node.depth - 1, places[node.parent])[node.choice], row in path)
 
     def has_changed(self, confidence: float, begun: bool, loss: float) -> bool:
         """Whether so many drafts in a row failed at their first token that the text must have changed. ``confidence``:
@@ -113,8 +132,8 @@ class DraftWorth:
         self._odds = 1.0
 
 
-def worth_by_rows(kept: Sequence[float], costs: RoundCosts, price: float) -> list[float]:
+def worth_by_rows(chances: Sequence[float], costs: RoundCosts, price: float) -> list[float]:
     """What verifying 0, 1, 2, ... of the drafts is worth: tokens expected, less the milliseconds of the pass at
-    ``price`` tokens each. ``kept``: the chance of each draft to be reached and kept."""
-    tokens = accumulate(kept, initial=1.0)
+    ``price`` tokens each. ``chances``: the chance of each draft to be reached and kept."""
+    tokens = accumulate(chances, initial=1.0)
     return [expected - price * cost for expected, cost in zip(tokens, costs.verify, strict=False)]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
+from ..commands import Method
 from ..errors import EngineFailure, Fetch, Reinstall, Text, WeightsFailure
 from ..events import ErrorKind
 from ..files.json_fields import read_json
@@ -161,24 +162,25 @@ def models() -> Iterator[Finding]:
     yield Finding("models", "cache_free_bytes", free_bytes())
     for model in cached_models():
         facts: dict[str, object] = {"size_bytes": model.num_bytes, "whole": model.whole}
-        if (method := _method_of(model.name)) is not None:
-            facts["drafts"] = method
-        hint = "" if model.whole else ("Unfinished: ", Fetch(model.name))
-        yield Finding("models", model.name, facts, "ok" if model.whole else "note", hint)
+        hint: Text = "" if model.whole else ("Unfinished: ", Fetch(model.name))
+        try:
+            if (method := method_of(model.name)) is not None:
+                facts["drafts"] = method
+        except WeightsFailure as failure:
+            hint = hint or str(failure)
+        yield Finding("models", model.name, facts, "note" if hint else "ok", hint)
 
 
-def _method_of(name: str) -> str | None:
-    """How a drafter in the cache guesses, or why it isn't read; None for what is no drafter."""
+def method_of(name: str) -> Method | None:
+    """How a drafter in the cache guesses, by its config; None for what is no drafter. Raises ``WeightsFailure`` for one
+    that isn't read."""
     from ..hub.download import cached_folder
 
     folder = cached_folder(name)
     if folder is None or not (folder / "config.json").is_file():
         return kind_of(name)
-    try:
-        reader = drafter_reader(config := read_json(folder / "config.json"))
-        return kind_of(name) if reader is None else reader(config).method
-    except WeightsFailure as failure:
-        return str(failure)
+    reader = drafter_reader(config := read_json(folder / "config.json"))
+    return kind_of(name) if reader is None else reader(config).method
 
 
 def _bundled_pair() -> Finding:

@@ -80,7 +80,7 @@ def check_states(decoder: Decoder, report: Report) -> None:
     for token in text:
         alone.append(run([token], 1)[0])
         cursor.add_(1)
-        cache.follow(cache.length + 1, cache.length + 1)
+        cache.note_rows_by_kernels(cache.length + 1, cache.length + 1)
     wanted = [state.moment(cache.length) for state in states(decoder)]
     begin()
     done = rounds = 0
@@ -92,7 +92,7 @@ def check_states(decoder: Decoder, report: Report) -> None:
         found = run(ids, 16)
         equal &= all(torch.equal(found[row], alone[done + row]) for row in range(accepted))
         cursor.add_(accepted)
-        cache.follow(cache.length + accepted, cache.length + drafted)
+        cache.note_rows_by_kernels(cache.length + accepted, cache.length + drafted)
         done, rounds = done + accepted, rounds + 1
     report.line("rows of rounds and rows alone", f"{rounds} rounds, {done} rows, all layers' outputs", equal)
     kept = same([state.moment(cache.length) for state in states(decoder)], wanted)

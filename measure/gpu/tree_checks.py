@@ -132,7 +132,7 @@ class _Result:
     @classmethod
     def of(cls, case: _Case, tree: list[Node]) -> _Result:
         posed = TreeRows.allocate(case.k.device)
-        posed.pose(tree)
+        posed.set_tree(tree)
         every = list(range(len(tree) + 1))
         found = case.attend(every, tree=posed)
         expected = case.reference(every, posed).float()

@@ -17,6 +17,7 @@ import pytest_asyncio
 from textual._compositor import Compositor
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
+from textual.notifications import Notification
 from textual.screen import Screen
 
 from dflash_tui.app.application import ChatApp
@@ -133,6 +134,13 @@ def _not_every_frame_is_drawn(request: pytest.FixtureRequest, monkeypatch: pytes
         return draw(compositor, full, screen_stack, **options)
 
     monkeypatch.setattr(Compositor, "render_update", draw_now_and_then)
+
+
+@pytest.fixture(autouse=True)
+def _notices_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until somebody does something, however slow the machine is."""
+    monkeypatch.setattr(Notification, "time_left", 3600.0)
+    monkeypatch.setattr(Notification, "has_expired", False)
 
 
 @asynccontextmanager

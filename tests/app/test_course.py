@@ -54,8 +54,8 @@ def keys(screen: CourseScreen) -> str:
 async def test_keys_move_between_pages_and_the_last_opens_the_chat(course: Open) -> None:
     async with course(open_lesson()) as (screen, pilot):
         for key, place in [
-            ("right", 1), ("enter", 2), ("left", 1), ("end", 9), ("right", 10), ("right", 11), ("right", 11),
-            ("home", 0), ("left", 0),
+            ("right", 1), ("enter", 2), ("left", 1), ("end", 9), ("right", 10), ("right", 11), ("right", 12),
+            ("right", 12), ("home", 0), ("left", 0),
         ]:  # fmt: skip
             await pilot.press(key)
             assert screen.index == place, key

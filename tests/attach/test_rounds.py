@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.attach.dialects import Facts, LlamaCpp, Sglang, Vllm
+from dflash_tui.attach.dialects import LlamaCpp, ServerFacts, Sglang, Vllm
 from dflash_tui.attach.reading import EventReader
 from dflash_tui.attach.rounds.steps import StepMaker, StreamRounds, TurnReport
 from dflash_tui.attach.rounds.token_texts import carry, shared
@@ -122,7 +122,9 @@ def llama_events(rounds: Sequence[Written], said: Sequence[str], held: frozenset
 def test_llama_cpp_is_exact_live(data: st.DataObject, answer: list[Written], pieces: list[int]) -> None:
     said = texts(data.draw, answer)
     steps, _ = read(
-        LlamaCpp(Facts("llama.cpp", "")).rounds(StepMaker(1, 0.0)), llama_events(answer, said, frozenset()), pieces
+        LlamaCpp(ServerFacts("llama.cpp", "")).rounds(StepMaker(1, 0.0)),
+        llama_events(answer, said, frozenset()),
+        pieces,
     )
     assert verdicts_of(steps) == truth_of(answer) and text_of(steps) == "".join(said)
     assert drafted_of(steps) == [(each.drafted, each.accepted) for each in answer if each.drafted]
@@ -135,7 +137,9 @@ def test_llama_cpp_is_exact_live(data: st.DataObject, answer: list[Written], pie
 def test_llama_cpp_is_never_wrong_about_tokens_held_back(data: st.DataObject, answer: list[Written]) -> None:
     said = texts(data.draw, answer)
     held = data.draw(st.frozensets(st.integers(1, len(said))))
-    steps, report = read(LlamaCpp(Facts("llama.cpp", "")).rounds(StepMaker(1, 0.0)), llama_events(answer, said, held))
+    steps, report = read(
+        LlamaCpp(ServerFacts("llama.cpp", "")).rounds(StepMaker(1, 0.0)), llama_events(answer, said, held)
+    )
     truth, told = truth_of(answer), verdicts_of(steps)
     assert len(told) == len(truth) and all(a in ("unknown", b) for a, b in zip(told, truth, strict=True)), (told, truth)
     assert text_of(steps) == "".join(said)
@@ -186,7 +190,7 @@ def test_an_event_of_vllm_is_a_round(data: st.DataObject, answer: list[Written],
     """Of a single token it isn't known whether it had a draft; nothing is wrong."""
     said = texts(data.draw, answer)
     events = vllm_events(answer, said, [each.tokens for each in answer])
-    steps, _ = read(Vllm(Facts("vllm", "")).rounds(StepMaker(1, 0.0)), events, pieces)
+    steps, _ = read(Vllm(ServerFacts("vllm", "")).rounds(StepMaker(1, 0.0)), events, pieces)
     truth, told = truth_of(answer), verdicts_of(steps)
     assert text_of(steps) == "".join(said) and len(told) == len(truth)
     assert all(a in ("unknown", b) for a, b in zip(told, truth, strict=True)), (told, truth)
@@ -198,7 +202,7 @@ def test_an_event_of_vllm_is_a_round(data: st.DataObject, answer: list[Written],
 def test_where_all_rounds_draft_vllms_are_exact_from_the_second_answer_on(
     data: st.DataObject, before: list[Written], answer: list[Written]
 ) -> None:
-    server = Vllm(Facts("vllm", "", block_size=7, speculates=True))
+    server = Vllm(ServerFacts("vllm", "", block_size=7, speculates=True))
     for rounds in ([*before, Written(6, 2, 3)], answer):
         said = texts(data.draw, rounds)
         steps, _ = read(server.rounds(StepMaker(1, 0.0)), vllm_events(rounds, said, [each.tokens for each in rounds]))
@@ -212,7 +216,7 @@ def test_where_all_rounds_draft_vllms_are_exact_from_the_second_answer_on(
 def test_whatever_vllm_merges_totals_and_text_are_right(data: st.DataObject, answer: list[Written]) -> None:
     said = texts(data.draw, answer)
     events = vllm_events(answer, said, merged(data.draw, [each.tokens for each in answer]))
-    steps, report = read(Vllm(Facts("vllm", "")).rounds(StepMaker(1, 0.0)), events)
+    steps, report = read(Vllm(ServerFacts("vllm", "")).rounds(StepMaker(1, 0.0)), events)
     assert text_of(steps) == "".join(said) and sum(len(step.emitted) for step in steps) == len(said)
     facts = report.statistics
     assert facts.num_draft_tokens == sum(each.drafted for each in answer)
@@ -243,7 +247,7 @@ def sglang_events(rounds: Sequence[Written], said: Sequence[str], sizes: Sequenc
 @given(st.data(), answers(width=5))
 def test_sglang_tells_totals(data: st.DataObject, answer: list[Written]) -> None:
     said = texts(data.draw, answer)
-    server = Sglang(Facts("sglang", "", speculates=True))
+    server = Sglang(ServerFacts("sglang", "", speculates=True))
     steps, report = read(
         server.rounds(StepMaker(1, 0.0)), sglang_events(answer, said, [each.tokens for each in answer])
     )
@@ -265,7 +269,7 @@ def test_names_that_sglang_gave_its_counts_before() -> None:
         now = ("spec_num_correct_drafts", "spec_num_proposed_drafts", "spec_correct_drafts_histogram")
         for old, name in zip(names, now, strict=True):
             details[old] = details.pop(name)
-        _, report = read(Sglang(Facts("sglang", "", speculates=True)).rounds(StepMaker(1, 0.0)), events)
+        _, report = read(Sglang(ServerFacts("sglang", "", speculates=True)).rounds(StepMaker(1, 0.0)), events)
         assert report.statistics.num_accepted_draft_tokens == 2
 
 

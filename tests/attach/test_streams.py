@@ -15,7 +15,7 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.attach.dialects import Facts, OpenAi
+from dflash_tui.attach.dialects import OpenAi, ServerFacts
 from dflash_tui.attach.failures import refused
 from dflash_tui.attach.server_turn import ReachedServer, ServerTurn
 from dflash_tui.attach.thoughts import PAIRS
@@ -70,7 +70,7 @@ def heard(body: bytes, sizes: Sequence[int] = (40,), refuses: Mapping[str, str] 
         parts.append(body[place : place + sizes[turn % len(sizes)]])
         place, turn = place + len(parts[-1]), turn + 1
     wire().parts, wire().refuses = parts, refuses or {}
-    facts = Facts("openai", "a server")
+    facts = ServerFacts("openai", "a server")
     ask = Ask(1, (Message("user", "hi"),), GenerationSettings(temperature=0.5, seed=3))
 
     def emit(event: Any) -> None:

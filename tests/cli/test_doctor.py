@@ -15,8 +15,10 @@ import pytest
 
 from dflash_tui.cli.commands import doctor
 from dflash_tui.core.exit_codes import ExitCode
+from engine.errors import WeightsFailure
 from engine.tools import doctor as engine_doctor
 from engine.tools.doctor import Finding, models
+from support.eagle import eagle_config
 
 from .conftest import Program
 
@@ -164,3 +166,19 @@ def test_a_package_that_is_missing_is_told_once(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     assert [finding.name for finding in models()] == ["bundled_pair"]
+
+
+@pytest.mark.parametrize(
+    ("switches", "expected"), [({}, "eagle3"), ({"use_aux_hidden_state": False}, "use_aux_hidden_state")]
+)
+def test_a_drafter_in_the_cache_is_told_by_how_it_guesses(
+    switches: dict[str, bool], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = {**eagle_config("NVIDIA", 512, None, [1, 2]), "eagle_config": switches}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    monkeypatch.setattr("engine.hub.download.cached_folder", lambda name: tmp_path)
+    if not switches:
+        assert engine_doctor.method_of("someone/a-drafter") == expected
+        return
+    with pytest.raises(WeightsFailure, match=expected):
+        engine_doctor.method_of("someone/a-drafter")

@@ -106,7 +106,7 @@ def test_nothing_that_is_kept_or_exported_holds_it(
     exports += [("sessions", "export", "{}", "--format", kind) for kind in ("html", "json", "md")]
     lists = [("sessions", "list"), ("sessions", "list", "--json"), ("sessions", "find", "title")]
     capfdbinary.readouterr()
-    for words in (*lists, *exports, ("sessions", "show", "{}"), ("doctor",), ("doctor", "--json")):
+    for words in (*lists, *exports, ("sessions", "show", "{}"), ("doctor",)):
         main([word.format(name) for word in words])
         captured = capfdbinary.readouterr()
         output = captured.out.decode()

@@ -33,7 +33,7 @@ def test_what_the_lesson_says_in_words_holds() -> None:
 
 def test_the_last_page_is_the_last_and_pages_for_experts_stand_behind_it() -> None:
     lesson = open_lesson()
-    assert lesson.pages[-1].title == "Try it" and len(lesson.behind) == 2 and not lesson.plays
+    assert lesson.pages[-1].title == "Try it" and len(lesson.behind) == 3 and not lesson.plays
     assert all(page.text and "{" not in page.text for page in (*lesson.pages, *lesson.behind))
 
 

@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import get_type_hints
 
@@ -14,7 +14,9 @@ import pytest
 
 import engine
 from engine.commands import Settings
+from engine.events import Channel
 from engine.library import Options
+from support.events_for_tests import make_step
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "Write a quicksort in Python"
@@ -32,6 +34,12 @@ def events_of(pair: engine.Pair, *conversation: str) -> list[engine.Event]:
     return list(pair.generate(messages, max_new_tokens=40))
 
 
+def test_thoughts_and_marks_are_no_answer() -> None:
+    channels: tuple[Channel, ...] = ("thought", "answer", "control")
+    emitted = tuple(engine.EmittedToken(1, channel, "plain", channel) for channel in channels)
+    assert engine.text(replace(make_step(0, 0), emitted=emitted)) == "answer"
+
+
 def test_an_answer_is_its_events(pair: engine.Pair) -> None:
     events = list(pair.generate(QUESTION, temperature=0.8, seed=1, max_new_tokens=40))
     started, prefilled, *steps, finished = events
@@ -44,7 +52,7 @@ def test_an_answer_is_its_events(pair: engine.Pair) -> None:
 
 def test_the_next_turn_reads_what_is_new(pair: engine.Pair) -> None:
     answer = pair.answer(QUESTION, max_new_tokens=40)
-    started = events_of(pair, QUESTION, answer, "And in C?")[0]
+    started = events_of(pair, QUESTION, answer, "And with a docstring?")[0]
     assert isinstance(started, engine.TurnStarted) and 5 < started.num_reused_tokens < started.num_prompt_tokens
 
 

@@ -11,7 +11,7 @@ import pytest
 from engine.commands import Ask, GenerationSettings, Message
 from engine.decoding.decoder import Decoder
 from engine.decoding.rounds import Round
-from engine.events import Step, TurnFinished, TurnStarted
+from engine.events import FinishReason, Step, TurnFinished, TurnStarted
 from engine.limits import ONCE_MORE
 from engine.runner import Runner
 from engine.speculation.trees import WIDE_ROWS
@@ -23,13 +23,15 @@ TEXT = "é日🎉"
 """Characters of two, three and four bytes, which the small tokenizer spells in parts."""
 
 
-def told(pair: TinyPair, ids: list[int], cuts: list[int], monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+def told(
+    pair: TinyPair, ids: list[int], cuts: list[int], monkeypatch: pytest.MonkeyPatch, why: FinishReason = "stop"
+) -> tuple[str, str]:
     """An answer whose rounds end at ``cuts``: as its rounds tell it, and as its end does."""
 
     def decode(*_: object) -> Iterator[TurnStarted | Round]:
         yield TurnStarted(1, 9, 0, {})
         for start, end in pairwise((0, *cuts, len(ids))):
-            finish = "stop" if end == len(ids) else None
+            finish = why if end == len(ids) else None
             size = end - start
             yield Round(tuple(ids[start:end]), (0.5,) * size, size, 1.0, 9 + end, GenerationSettings(), finish)
 
@@ -59,6 +61,8 @@ def test_bytes_that_nothing_follows_are_told_at_the_end(dense_pair: TinyPair, mo
     whole = told(dense_pair, ids, [], monkeypatch)
     assert whole[0] == whole[1] and whole[0].startswith("é日\N{REPLACEMENT CHARACTER}")
     assert all(told(dense_pair, ids, [end], monkeypatch) == whole for end in range(1, len(ids)))
+    reasons: tuple[FinishReason, ...] = ("length", "context")
+    assert all(told(dense_pair, ids, [], monkeypatch, why) == whole for why in reasons)
 
 
 def test_an_answer_in_circles_ends_at_the_same_token_whoever_guesses() -> None:

@@ -41,6 +41,6 @@ def drawn_tree(rng: random.Random, rows: int) -> list[Node]:
 def posed(tree: list[Node]) -> tuple[TreeRows, Tensor]:
     """Its rows, and the row that each follows."""
     rows, parents = TreeRows.allocate(torch.device("cpu")), torch.zeros(16, dtype=torch.int32)
-    rows.pose(tree)
+    rows.set_tree(tree)
     parents[1 : len(tree) + 1] = torch.tensor([node.parent for node in tree])
     return rows, parents

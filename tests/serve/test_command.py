@@ -20,6 +20,7 @@ from support.scripted import Script
 from tests.cli.conftest import Program
 from tests.cli.conftest import program as program
 from tests.cli.programs import program as program_on
+from tests.pace import sampled
 
 PIPE = subprocess.PIPE
 KEY = "a-key-of-some-length"
@@ -85,7 +86,7 @@ def test_a_signal_ends_a_stream_in_an_orderly_way_and_a_second_one_does_not_wait
 
 @pytest.mark.parametrize(
     ("number", "told"),
-    [(signal.SIGINT, "The server is ending"), (signal.SIGTERM, "The server is ending"), (signal.SIGKILL, "broke")],
+    sampled([(signal.SIGINT, "is ending"), (signal.SIGTERM, "is ending"), (signal.SIGKILL, "broke")], 2),
 )
 def test_a_server_that_ends_in_mid_answer_is_an_error_at_its_client(number: signal.Signals, told: str) -> None:
     with started("endless") as (process, said), program_on("plain", url_in(said), "-p", "hi") as client:

@@ -138,7 +138,7 @@ class ChatDisplay(DeskScreen):
     def reword(self, exchange: Turn) -> None:
         self.leave_edit()
         self.prompt.put_aside()
-        pastes = (exchange.question[start:stop] for start, stop in exchange.beside.pastes)
+        pastes = (exchange.question[start:stop] for start, stop in exchange.attached.pastes)
         self.prompt.fill(exchange.question, tuple(pastes))
         self.desk.editing = exchange.number
         self._show_mark()

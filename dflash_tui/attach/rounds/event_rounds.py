@@ -72,8 +72,11 @@ class EventRounds(StreamRounds):
             self._tell([self._texts.token()], self._time)
 
     def report(self) -> TurnReport:
-        told = self._count
-        return TurnReport(told.over(self.steps.statistics()), told.drafted is not None or told.rounds is not None)
+        count = self._count
+        return TurnReport(
+            count.over(self.steps.statistics()),
+            count.drafted is not None or count.rounds is not None,
+        )
 
     def _tokens_of(self, chunk: Chunk) -> list[EmittedToken]:
         """The tokens that an event stands for. Without ids or probabilities the usage's running count tells how

@@ -124,8 +124,8 @@ class LlamaCppRounds(StreamRounds):
             last.accepted if accepted is None else accepted,
             last.milliseconds if milliseconds is None else rounded(milliseconds, MICROSECONDS),
         )
-        drafts, kept = now.drafted - last.drafted, now.accepted - last.accepted
-        return now if 0 <= kept <= drafts and (drafts <= WIDEST or self._uncounted) else None
+        drafts, num_accepted = now.drafted - last.drafted, now.accepted - last.accepted
+        return now if 0 <= num_accepted <= drafts and (drafts <= WIDEST or self._uncounted) else None
 
     def _advance(self, now: Counters, time: float) -> None:
         """Counts one token more, behind those that were held back since the last one."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dflash_tui.core.records.numbers import RecordError
-from dflash_tui.core.records.rows import Piece, row_of, step_of
+from dflash_tui.core.records.rows import TokenPiece, row_of, step_of
 from dflash_tui.core.sessions.checked_events import checked_event, is_sound
 from engine.events import Event, PrefillDone, Step, TurnFinished, TurnStarted, event_from_dict
 
@@ -15,8 +15,8 @@ from ..untrusted import mapping, words
 
 def relayed(data: Any, turn: int) -> Event | None:
     """The event, renumbered as one of this turn; None for what is no event."""
-    said = dict(mapping(data))
-    event = _step(said) if said.get("event") == "Step" else checked_event(said)
+    fields = dict(mapping(data))
+    event = _step(fields) if fields.get("event") == "Step" else checked_event(fields)
     if isinstance(event, TurnStarted | PrefillDone | Step | TurnFinished):
         return replace(event, turn=turn)
     return event
@@ -36,7 +36,7 @@ def _step(data: dict[str, Any]) -> Step | None:
 def _as_stored(step: Step) -> Step | None:
     """The step as it comes back from a file, if it does: its parts fit together, and its numbers are rounded as ours
     are."""
-    pieces: dict[Piece, int] = {}
+    pieces: dict[TokenPiece, int] = {}
     try:
         return step_of(row_of(step, pieces), step.turn, tuple(pieces))
     except (RecordError, ArithmeticError, LookupError, ValueError):

@@ -28,14 +28,14 @@ class Count:
     def over(self, own: TurnStatistics) -> TurnStatistics:
         """The turn's figures: the server's, and those of ``own`` where the server has none."""
         spec = own.num_spec_steps if self.rounds is None else self.rounds
-        kept = own.num_accepted_draft_tokens if self.accepted is None else self.accepted
+        num_accepted = own.num_accepted_draft_tokens if self.accepted is None else self.accepted
         return replace(
             own,
             num_tokens=own.num_tokens if self.tokens is None else self.tokens,
             num_spec_steps=spec,
             num_draft_tokens=own.num_draft_tokens if self.drafted is None else self.drafted,
-            num_accepted_draft_tokens=kept,
-            mean_acceptance_length=1 + kept / spec if spec else 0.0,
+            num_accepted_draft_tokens=num_accepted,
+            mean_acceptance_length=1 + num_accepted / spec if spec else 0.0,
             acceptance_histogram=self.histogram or own.acceptance_histogram,
         )
 
@@ -61,16 +61,16 @@ def server_count(ends: Sequence[Chunk]) -> Count:
     """The totals that a stream's events with more than text hold, the last that says so."""
     said: dict[str, Any] = {}
     for chunk in ends:
-        for place in _places(chunk):
-            said |= {name: value for name, value in place.items() if count(value) is not None or counts(value)}
-    found: dict[str, Any] = {}
+        for candidate in _places(chunk):
+            said |= {name: value for name, value in candidate.items() if count(value) is not None or counts(value)}
+    counters: dict[str, Any] = {}
     for what, names in NAMES.items():
         read = counts if what == "histogram" else count
         values = (value for name in names if (value := read(said.get(name))) not in (None, ()))
         if (value := next(values, None)) is not None:
-            found[what] = value
-    drafted, accepted = found.get("drafted"), found.pop("accepted", 0)
-    return Count(**found, accepted=None if drafted is None else min(accepted, drafted))
+            counters[what] = value
+    drafted, accepted = counters.get("drafted"), counters.pop("accepted", 0)
+    return Count(**counters, accepted=None if drafted is None else min(accepted, drafted))
 
 
 def _places(chunk: Chunk) -> list[Mapping[str, Any]]:

@@ -18,7 +18,7 @@ from engine.events import (
 )
 from engine.rounds.statistics import TurnMeter
 
-from ..reading import Chunk, Piece, PromptUsage
+from ..reading import ChannelText, Chunk, PromptUsage
 
 WIDEST = 255
 """The most tokens that a round drafts or that an event stands for."""
@@ -34,15 +34,15 @@ class Texts:
     the next token."""
 
     def __init__(self) -> None:
-        self._pieces: deque[Piece] = deque()
+        self._pieces: deque[ChannelText] = deque()
 
     def __bool__(self) -> bool:
         return bool(self._pieces)
 
-    def put(self, pieces: Iterable[Piece]) -> None:
+    def put(self, pieces: Iterable[ChannelText]) -> None:
         self._pieces.extend(pieces)
 
-    def take(self) -> Piece | None:
+    def take(self) -> ChannelText | None:
         """Takes everything up to the next change of channel; None when nothing waits."""
         if not self._pieces:
             return None
@@ -51,7 +51,7 @@ class Texts:
             text += self._pieces.popleft()[1]
         return channel, text
 
-    def take_all(self) -> list[Piece]:
+    def take_all(self) -> list[ChannelText]:
         pieces = list(self._pieces)
         self._pieces.clear()
         return pieces
@@ -113,11 +113,11 @@ class StepMaker:
 
 def _draft(emitted: Sequence[EmittedToken], drafted: int, accepted: int) -> tuple[DraftToken, ...]:
     """The round's draft. Only drafts that became text are known; the others are ``UNKNOWN_DRAFT``."""
-    kept = [
+    accepted_drafts = [
         DraftToken(token.id, token.text, None, token.probability) if token.verdict == "accepted" else UNKNOWN_DRAFT
         for token in emitted[:accepted]
     ]
-    return (*kept, *(UNKNOWN_DRAFT for _ in range(drafted - len(kept))))
+    return (*accepted_drafts, *(UNKNOWN_DRAFT for _ in range(drafted - len(accepted_drafts))))
 
 
 UNKNOWN_DRAFT = DraftToken(None, None, None)

@@ -154,15 +154,15 @@ class Connection:
         framing = Framing()
         async with self._asked(path, body, clock) as response:
             parts = aiter(response.aiter_bytes())
-            part: bytes | None = b""
-            while part is not None and not framing.done:
+            chunk: bytes | None = b""
+            while chunk is not None and not framing.done:
                 failure = None
                 try:
-                    part = await self._next(parts, clock)
+                    chunk = await self._next(parts, clock)
                 except ServerFailure as error:
-                    part, failure = None, error
+                    chunk, failure = None, error
                 with self._failures():
-                    events = framing.end() if part is None else framing.feed(part)
+                    events = framing.end() if chunk is None else framing.feed(chunk)
                 for event in events:
                     yield event
                 if failure is not None and not (framing.done or clock.ended):
@@ -175,13 +175,13 @@ class Connection:
         try:
             with self._failures():
                 async with asyncio.timeout_at(clock.deadline()):
-                    part = await anext(parts, None)
+                    chunk = await anext(parts, None)
         except TimeoutError:
             if clock.ended:
                 return None
             raise clock.silent(self.where) from None
         clock.sign()
-        return part
+        return chunk
 
     @asynccontextmanager
     async def _asked(self, path: str, body: Mapping[str, Any], clock: AnswerDeadline) -> AsyncIterator[httpx2.Response]:
@@ -201,13 +201,13 @@ class Connection:
     ) -> AsyncIterator[httpx2.Response]:
         """Yields a response whose status is a success, and whose body has not been read."""
         with self._failures():
-            place = self._interface + path.removeprefix(INTERFACE) if path.startswith(INTERFACE) else path
-            url = self._root.copy_with(path=self._root.path.rstrip("/") + place)
+            address = self._interface + path.removeprefix(INTERFACE) if path.startswith(INTERFACE) else path
+            url = self._root.copy_with(path=self._root.path.rstrip("/") + address)
             response = await self._follow(self._client.build_request(method, url, json=body))
             try:
                 if not response.is_success:
-                    said = self.keys.redacted(_said(await self._error(response)))
-                    raise refused(self.where, response.status_code, response.headers, said, self._proxy)
+                    error_body = self.keys.redacted(_json_of(await self._error(response)))
+                    raise refused(self.where, response.status_code, response.headers, error_body, self._proxy)
                 yield response
             finally:
                 await response.aclose()
@@ -281,15 +281,15 @@ def _headers(address: ServerAddress) -> dict[str, str]:
 async def _body(response: httpx2.Response, parts: list[bytes]) -> bytes:
     """Reads a whole body into ``parts``. Raises ``Endless`` for one that is too long."""
     size = 0
-    async for part in response.aiter_bytes():
-        size += len(part)
+    async for chunk in response.aiter_bytes():
+        size += len(chunk)
         if size > MOST_EVENT:
             raise Endless
-        parts.append(part)
+        parts.append(chunk)
     return b"".join(parts)
 
 
-def _said(body: bytes) -> Any:
+def _json_of(body: bytes) -> Any:
     """The JSON of an error, even where it came as a server-sent event; otherwise its text."""
     framing = Framing()
     try:

@@ -49,13 +49,13 @@ class Framing:
         self._split_end = False
         """Whether the last part ended between CR and LF, or with a CR alone."""
 
-    def feed(self, part: bytes) -> list[Json | str]:
+    def feed(self, chunk: bytes) -> list[Json | str]:
         """The events that these bytes complete. Raises ``Endless``."""
-        if self._split_end and part.startswith(b"\n"):
-            part = part[1:]
-        self._parts.append(part)
-        self._size += len(part)
-        self._idle += len(part)
+        if self._split_end and chunk.startswith(b"\n"):
+            chunk = chunk[1:]
+        self._parts.append(chunk)
+        self._size += len(chunk)
+        self._idle += len(chunk)
         if not self._kind and not self.done:
             start = self._taken().lstrip(_BEFORE)
             self._put(start)
@@ -66,9 +66,9 @@ class Framing:
             events += self._values()
         elif self._kind == "json":
             self._kind = "lines"
-        if self._kind == "lines" and (b"\n" in part or b"\r" in part or part.endswith((b"}", b"]"))):
+        if self._kind == "lines" and (b"\n" in chunk or b"\r" in chunk or chunk.endswith((b"}", b"]"))):
             events += self._lines()
-        self._split_end = self._kind == "lines" and part.endswith(b"\r")
+        self._split_end = self._kind == "lines" and chunk.endswith(b"\r")
         self._idle = 0 if events else self._idle
         if self._size > MOST_EVENT or (self._kind == "lines" and self._idle - self._size > MOST_EMPTY):
             raise Endless
@@ -129,29 +129,29 @@ class Framing:
         match name.strip().lower():
             case b"data":
                 yield from self._field(text)
-            case b"event" | b"id" | b"retry" if found := _DATA.search(value):
-                yield from self._field(value[found.end() :].decode("utf-8", "replace").strip())
+            case b"event" | b"id" | b"retry" if match := _DATA.search(value):
+                yield from self._field(value[match.end() :].decode("utf-8", "replace").strip())
             case b"event":
                 self._name = text.lower()
             case b"error":
                 yield from self._dispatched()
-                yield _as_error(_said(text) or text)
+                yield _as_error(_json_of(text) or text)
             case b"id" | b"retry" | b"":  # a comment: a sign of life, as every byte is
                 pass
-            case _ if found := _DATA.search(line):
-                yield from self._field(line[found.end() :].decode("utf-8", "replace").strip())
+            case _ if match := _DATA.search(line):
+                yield from self._field(line[match.end() :].decode("utf-8", "replace").strip())
             case _ if re.fullmatch(rb"\s*[0-9a-fA-F]{1,8}\s*", line):
                 pass  # the size of a chunk, which a proxy left there
             case _:
                 yield from self._strange(line.decode("utf-8", "replace").strip())
 
     def _field(self, text: str) -> Iterator[Json | str]:
-        said = _said(text)
-        if said is None or (self._data and not (isinstance(said, dict) and "choices" in said)):
+        value = _json_of(text)
+        if value is None or (self._data and not (isinstance(value, dict) and "choices" in value)):
             self._data.append(text)
         else:  # it is whole, hence waits for no blank line
             yield from self._dispatched()
-            yield from self._told_by(said, text)
+            yield from self._events_in(value, text)
 
     def _strange(self, text: str) -> Iterator[Json | str]:
         """What a line says that is no field of server-sent events: JSON as it stands, an end, or words."""
@@ -164,24 +164,24 @@ class Framing:
         """The event whose lines waited for a blank line; where they are none together, each that is one by itself."""
         lines, self._data = self._data, []
         text = "\n".join(lines)
-        said = _said(text) if text.strip() else None
-        if said is not None or (self._name == "error" and text):
-            yield from self._told_by(said, text)
+        value = _json_of(text) if text.strip() else None
+        if value is not None or (self._name == "error" and text):
+            yield from self._events_in(value, text)
         elif not NOTHING.fullmatch(self._name or "message"):
             for line in lines:
                 yield from self._strange(line)
         self.done = self.done or self._name in _ENDS
         self._name = ""
 
-    def _told_by(self, said: Any, text: str) -> Iterator[Json | str]:
-        if said == _DONE:
+    def _events_in(self, value: Any, text: str) -> Iterator[Json | str]:
+        if value == _DONE:
             self.done = True
         elif self._name == "error":
-            yield _as_error(text if said is None else said)
-        elif isinstance(said, str):
-            yield from _words(said)
+            yield _as_error(text if value is None else value)
+        elif isinstance(value, str):
+            yield from _words(value)
         else:
-            yield from (each for each in (said if isinstance(said, list) else [said]) if isinstance(each, dict))
+            yield from (each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict))
 
 
 def _begins_done(parts: list[bytes]) -> bool:
@@ -195,7 +195,7 @@ def _words(text: str) -> Iterator[str]:
         yield text.strip()[:MOST_WORDS]
 
 
-def _said(text: str) -> Any:
+def _json_of(text: str) -> Any:
     """The JSON of a text, ``_DONE`` for one that ends a stream; None for anything else."""
     if _DONE.fullmatch(text):
         return _DONE
@@ -207,8 +207,10 @@ def _said(text: str) -> Any:
 
 def _is_whole(line: bytes) -> bool:
     name, _, value = line.lstrip(_BEFORE).partition(b":")
-    return name.strip().lower() in (b"data", b"error") and _said(value.decode("utf-8", "replace").strip()) is not None
+    return (
+        name.strip().lower() in (b"data", b"error") and _json_of(value.decode("utf-8", "replace").strip()) is not None
+    )
 
 
-def _as_error(said: Any) -> Json:
-    return said if isinstance(said, dict) and said.get("error") else {"error": said or "it does not say why"}
+def _as_error(value: Any) -> Json:
+    return value if isinstance(value, dict) and value.get("error") else {"error": value or "it does not say why"}

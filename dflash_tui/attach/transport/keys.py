@@ -33,11 +33,11 @@ class Keys:
     """The secrets of one server."""
 
     def __init__(self, address: ServerAddress) -> None:
-        found = {address.key.strip()}
+        keys = {address.key.strip()}
         for name, value in address.headers.items():
             if _TELLING.search(name) or (len(value) >= LONGEST_WORD and " " not in value):
-                found |= {value, value.split(" ")[-1]}
-        known = [key for key in found - NO_KEYS if len(key) >= SHORTEST]
+                keys |= {value, value.split(" ")[-1]}
+        known = [key for key in keys - NO_KEYS if len(key) >= SHORTEST]
         secret = {form for key in known if not _is_word(key) for form in _forms(key)}
         self.in_text = tuple(sorted(secret, key=len, reverse=True))
         self._all = sorted({*secret, *known}, key=len, reverse=True)
@@ -83,8 +83,8 @@ class StreamRedactor:
         shown = len(self._shown)
         text = self._shown + self._held + piece
         for key in self._keys:
-            while (place := text.find(key)) >= 0:
-                text = text[: max(place, shown)] + REDACTED + text[place + len(key) :]
+            while (start := text.find(key)) >= 0:
+                text = text[: max(start, shown)] + REDACTED + text[start + len(key) :]
         held = max((overlap(text, key, SHORTEST) for key in self._keys), default=0)
         cut = max(len(text) - held, shown)
         self._shown, self._held = text[:cut][-SHORTEST + 1 :], text[cut:]

@@ -64,8 +64,8 @@ def proxy_for(url: httpx2.URL) -> str | None:
     """The proxy that the environment names for an address; None where it is asked without one."""
     proxies = getproxies()
     proxy = proxies.get(url.scheme) or proxies.get("all")
-    place = url.host if url.port is None else f"{url.host}:{url.port}"
-    if not proxy or proxy_bypass(place) or _in_network(url.host, proxies.get("no", "")):
+    netloc = url.host if url.port is None else f"{url.host}:{url.port}"
+    if not proxy or proxy_bypass(netloc) or _in_network(url.host, proxies.get("no", "")):
         return None
     return proxy if "://" in proxy else f"http://{proxy}"
 

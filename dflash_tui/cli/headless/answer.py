@@ -72,7 +72,7 @@ class Request:
         ruler = Ruler(source.capabilities.count, lambda: self.settings)
         context = self._fitting(self._counted(ruler, ready.max_context), ruler, ready.max_context)
         if self.log is not None:
-            self.log.user(self.turn, self.prompt, self.system, beside=context)
+            self.log.user(self.turn, self.prompt, self.system, context=context)
         return Ask(self.turn, messages_of(self._earlier_turns, self._system, self.prompt, context), self.settings)
 
     @property

@@ -46,7 +46,7 @@ def thought(desk: Desk, _: Argument) -> None:
 def version(desk: Desk, argument: Argument) -> None:
     """Go to another version of the newest answer that has some, or else question; ``/version 2`` is the second."""
     number, which = desk.turnable()
-    index, count = desk.chat.tree.place(number, which)
+    index, count = desk.chat.tree.version_of(number, which)
     words = {"": index % count + 1, "next": index + 1, "back": index - 1}
     wanted = int(argument.text) if argument.text.isdecimal() else words.get(argument.text)
     if wanted is None:

@@ -12,7 +12,7 @@ from .turn import Turn
 
 def newest_blocks(answers: Iterable[str]) -> list[CodeBlock]:
     """The code blocks of the first of ``answers`` that has any. Raises ``SlashError`` where none has."""
-    blocks = next((found for text in answers if (found := find_blocks(text))), [])
+    blocks = next((blocks_of_answer for text in answers if (blocks_of_answer := find_blocks(text))), [])
     if not blocks:
         raise SlashError("There is no code block yet.")
     return blocks

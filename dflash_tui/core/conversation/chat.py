@@ -6,7 +6,7 @@ It is a tree (:mod:`.tree`), and every front end moves in it the same way; the r
 * :meth:`Chat.ask_again` asks the same question again, maybe with other settings for this answer alone
   (:func:`.retry.parse_retry` reads them as they are typed);
 * :meth:`Chat.go` ends the path at any answer, to go on from there; :meth:`Chat.visit` goes to where a branch was left;
-  ``Tree.beside`` finds the version before or behind (``Tree.place`` says which of how many is on the path);
+  ``Tree.neighbour`` finds the version before or behind (``Tree.version_of`` says which of how many is on the path);
 * :meth:`Chat.name` names the branch that begins at a question; ``Tree.find`` finds one by number or name;
 * ``chat.tree.path`` is what the conversation says now, ``chat.tree.outline()`` the whole of it in the order of a
   drawing, each a :class:`Turn`; :func:`.transcript.retell` has the text of any part of the path in its looks.
@@ -102,11 +102,11 @@ class Chat:
     @property
     def messages(self) -> list[Message]:
         """The path as the model reads it; a question without an answer stands in it only while it is asked."""
-        said = [message for message in messages_of(self.tree.path, None) if message.role != "system"]
+        earlier = [message for message in messages_of(self.tree.path, None) if message.role != "system"]
         newest = self.newest
         if newest is not None and self._asked is not None and newest.number == self._asked.turn:
-            said.append(Message("user", newest.beside.prompt(newest.question)))
-        return said
+            earlier.append(Message("user", newest.attached.prompt(newest.question)))
+        return earlier
 
     @property
     def answers(self) -> list[str]:
@@ -148,10 +148,10 @@ class Chat:
         *,
         parent: int | None = None,
         settings: GenerationSettings | None = None,
-        beside: QuestionContext = NOTHING,
+        context: QuestionContext = NOTHING,
     ) -> int:
         """Ask what follows the end of the path, or the turn ``parent``; returns the turn's number. ``settings``: for
-        this answer alone; ``beside``: what goes with the question. Must not be called while ``busy``."""
+        this answer alone; ``context``: what goes with the question. Must not be called while ``busy``."""
         self._turns += 1
         elsewhere = parent is not None and parent != self.tree.here
         # Before the engine hears of it: the record must not miss the question of an answer.
@@ -161,15 +161,17 @@ class Chat:
             self.system,
             parent=parent if elsewhere else None,
             once=settings is not None,
-            beside=beside,
+            context=context,
         )
         self._before = self.tree.here
         used = settings or self.settings
         follows = self.tree.here if parent is None else parent
-        turn = Turn(self._turns, text, follows, "", self.system, settings=used.to_dict(), beside=beside, running=True)
+        turn = Turn(
+            self._turns, text, follows, "", self.system, settings=used.to_dict(), attached=context, running=True
+        )
         turn.once = settings is not None
         self.tree.add(turn)
-        self._asked = Ask(self._turns, messages_of(self.tree.path, self.system, text, beside), used, compares=True)
+        self._asked = Ask(self._turns, messages_of(self.tree.path, self.system, text, context), used, compares=True)
         self._sent = self._stopping = self._ended_well = False
         if self.reducer.ready is not None:
             self._send_question()
@@ -178,7 +180,7 @@ class Chat:
     def ask_again(self, number: int, settings: GenerationSettings | None = None) -> int:
         """Another version of an answer: the same question once more, with ``settings`` for this answer alone."""
         turn = self.tree[number]
-        return self.ask(turn.question, parent=turn.parent, settings=settings, beside=turn.beside)
+        return self.ask(turn.question, parent=turn.parent, settings=settings, context=turn.attached)
 
     def add_run(self, number: int, result: RunResult) -> None:
         """Record what came of running a code block of a turn's answer."""
@@ -307,11 +309,11 @@ class Chat:
     def _watch(self, event: TurnStarted) -> None:
         """Add a turn that begins without having been asked here: a replay's."""
         question, files = without_files(event.question)
-        beside = QuestionContext(files)
-        self.reducer.show_question(question, behind_question(beside))
+        context = QuestionContext(files)
+        self.reducer.show_question(question, behind_question(context))
         if event.turn > self._turns:
             self._turns = event.turn
-            self.tree.add(Turn(event.turn, question, self.tree.here, running=True, beside=beside))
+            self.tree.add(Turn(event.turn, question, self.tree.here, running=True, attached=context))
 
     def _finish(self, event: TurnFinished) -> None:
         if self._asked is not None and self._asked.turn == event.turn:

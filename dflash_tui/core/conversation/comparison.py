@@ -41,9 +41,9 @@ def compare(left: Turn, right: Turn) -> list[Compared]:
     if left.system != right.system:
         lines.append(Compared("system prompt", left.system or "none", right.system or "none"))
     for setting in SETTINGS:
-        told = [_said(_known(each.settings).get(setting.name, NOT_KNOWN)) for each in (left, right)]
-        if setting.name in _ALWAYS or told[0] != told[1]:
-            lines.append(Compared(setting.words, *told))
+        values = [_value_text(_known(each.settings).get(setting.name, NOT_KNOWN)) for each in (left, right)]
+        if setting.name in _ALWAYS or values[0] != values[1]:
+            lines.append(Compared(setting.words, *values))
     return lines + [Compared(name, figure(left), figure(right)) for name, figure in _FIGURES.items()]
 
 
@@ -85,7 +85,7 @@ def _acceptance(figures: TurnStatistics) -> str:
     return accepted_share(figures) or "–"
 
 
-def _said(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 

@@ -87,16 +87,16 @@ def answer_room(limit: int) -> int:
 
 
 def fit(
-    said: Sequence[SaidTurn],
+    earlier: Sequence[SaidTurn],
     system: str | None,
     question: str,
     limit: int,
     measure: Measure,
-    beside: QuestionContext = NOTHING,
+    context: QuestionContext = NOTHING,
 ) -> Fit:
-    """Find out whether ``question`` fits behind ``said`` into a context of ``limit`` tokens; 0 stands for an unknown
+    """Find out whether ``question`` fits behind ``earlier`` into a context of ``limit`` tokens; 0 stands for an unknown
     limit, where everything fits. ``measure`` is called as rarely as possible."""
-    messages = messages_of(said, system, question, beside)
+    messages = messages_of(earlier, system, question, context)
     bound = bytes_of(messages) + MARKUP * (len(messages) + 1)
     most = limit - answer_room(limit)
     if not limit or bound <= most:
@@ -104,12 +104,12 @@ def fit(
     tokens = measure(messages)
     if tokens <= most:
         return Fit(tokens, limit, ())
-    gone = left_out_of(said, beside)
-    read = [each.number for each in said if each.number not in gone and each.answer]
+    gone = left_out_of(earlier, context)
+    read = [each.number for each in earlier if each.number not in gone and each.answer]
 
     def left(count: int) -> int:
-        lighter = replace(beside, left_out=(*beside.left_out, *read[:count]))
-        return measure(messages_of(said, system, question, lighter))
+        lighter = replace(context, left_out=(*context.left_out, *read[:count]))
+        return measure(messages_of(earlier, system, question, lighter))
 
     return Fit(tokens, limit, _oldest(read, left, LIGHTER * limit, most))
 
@@ -128,21 +128,21 @@ def summary_tokens(limit: int) -> int:
 
 
 def summary_request(
-    said: Sequence[SaidTurn], numbers: Sequence[int], system: str | None, limit: int, measure: Measure
+    earlier: Sequence[SaidTurn], numbers: Sequence[int], system: str | None, limit: int, measure: Measure
 ) -> tuple[Message, ...]:
     """The prompt that asks for a summary of the questions called ``numbers``, or of as many of the newest of them as
     fit, and of the summary that stood for others before."""
-    chosen = [each for each in said if each.number in set(numbers) and each.answer]
+    chosen = [each for each in earlier if each.number in set(numbers) and each.answer]
     while True:
-        messages = _for_summary(said, chosen, system)
+        messages = _for_summary(earlier, chosen, system)
         if len(chosen) <= 1 or measure(messages) + summary_tokens(limit) <= limit:
             return messages
         chosen = chosen[1:]
 
 
-def _for_summary(said: Sequence[SaidTurn], chosen: Sequence[SaidTurn], system: str | None) -> tuple[Message, ...]:
-    others = tuple(each.number for each in said if each not in chosen)
-    return messages_of(said, system, SUMMARY_PROMPT, QuestionContext(left_out=others))
+def _for_summary(earlier: Sequence[SaidTurn], chosen: Sequence[SaidTurn], system: str | None) -> tuple[Message, ...]:
+    others = tuple(each.number for each in earlier if each not in chosen)
+    return messages_of(earlier, system, SUMMARY_PROMPT, QuestionContext(left_out=others))
 
 
 def room_words(used: int, limit: int) -> str:

@@ -33,34 +33,34 @@ class ShownQuestion(SaidTurn, Protocol):
 
 def folds(path: Iterable[ShownQuestion]) -> list[Folded]:
     """Every text that the transcript of ``path`` folds, in its order: one for each piece in the style ``fold``."""
-    return [fold for each in path for fold in (*_beside(each), *map(_run, each.runs))]
+    return [fold for each in path for fold in (*_folded_context(each), *map(_run, each.runs))]
 
 
-def before_question(beside: QuestionContext) -> list[Span]:
+def before_question(context: QuestionContext) -> list[Span]:
     """What a transcript says above a question: that something before it is read no more."""
-    if not beside.left_out and beside.carried is None:
+    if not context.left_out and context.carried is None:
         return []
     spans = []
-    if beside.left_out:
-        gone = counted(len(beside.left_out), "earlier question")
-        are = "are" if len(beside.left_out) > 1 else "is"
+    if context.left_out:
+        gone = counted(len(context.left_out), "earlier question")
+        are = "are" if len(context.left_out) > 1 else "is"
         spans.append(Span(f"✂ from here on, {gone} {are} read no more\n", "note"))
-    spans += [Span(f"{fold.head}\n", "fold") for fold in _carried(beside)]
+    spans += [Span(f"{fold.head}\n", "fold") for fold in _carried(context)]
     return [*spans, Span("\n", "note")]
 
 
-def words_of(question: str, beside: QuestionContext) -> list[Span]:
+def words_of(question: str, context: QuestionContext) -> list[Span]:
     """The question, each paste as one mark."""
-    spans, place = [], 0
-    for (start, stop), fold in zip(beside.pastes, _pastes(question, beside), strict=True):
-        spans += [Span(question[place:start], "prompt"), Span(fold.head, "fold")]
-        place = stop
-    return [span for span in (*spans, Span(question[place:], "prompt")) if span.text]
+    spans, written_to = [], 0
+    for (start, stop), fold in zip(context.pastes, _pastes(question, context), strict=True):
+        spans += [Span(question[written_to:start], "prompt"), Span(fold.head, "fold")]
+        written_to = stop
+    return [span for span in (*spans, Span(question[written_to:], "prompt")) if span.text]
 
 
-def behind_question(beside: QuestionContext) -> list[Span]:
+def behind_question(context: QuestionContext) -> list[Span]:
     """The files that went with it, below its words."""
-    return [Span(f"{file.head}\n", "fold") for file in beside.files]
+    return [Span(f"{file.head}\n", "fold") for file in context.files]
 
 
 def below_answer(runs: Sequence[RunResult]) -> list[Span]:
@@ -87,23 +87,23 @@ def paste_mark(text: str, number: int) -> str:
     return f"[Pasted #{number} +{f'{lines} lines' if lines > 1 else f'{len(text)} characters'}]"
 
 
-def _beside(told: ShownQuestion) -> list[Folded]:
-    beside = told.beside
-    files = (Folded(file.head, file.text) for file in beside.files)
-    return [*_carried(beside), *_pastes(told.question, beside), *files]
+def _folded_context(question: ShownQuestion) -> list[Folded]:
+    context = question.attached
+    files = (Folded(file.head, file.text) for file in context.files)
+    return [*_carried(context), *_pastes(question.question, context), *files]
 
 
-def _pastes(question: str, beside: QuestionContext) -> list[Folded]:
-    texts = (question[start:stop] for start, stop in beside.pastes)
+def _pastes(question: str, context: QuestionContext) -> list[Folded]:
+    texts = (question[start:stop] for start, stop in context.pastes)
     return [Folded(paste_mark(text, number), text) for number, text in enumerate(texts, 1)]
 
 
-def _carried(beside: QuestionContext) -> list[Folded]:
-    if beside.carried is None:
+def _carried(context: QuestionContext) -> list[Folded]:
+    if context.carried is None:
         return []
-    what = "summary that stands for them" if beside.carried.kind == "summary" else "answer that this chat goes on from"
-    words = counted(len(beside.carried.text.split()), "word")
-    return [Folded(f"▸ {what} · {words}", beside.carried.text)]
+    what = "summary that stands for them" if context.carried.kind == "summary" else "answer that this chat goes on from"
+    words = counted(len(context.carried.text.split()), "word")
+    return [Folded(f"▸ {what} · {words}", context.carried.text)]
 
 
 def _run(run: RunResult) -> Folded:

@@ -63,8 +63,10 @@ class QuestionContext:
     def from_line(cls, line: Mapping[str, Any], contents: Mapping[str, str]) -> QuestionContext:
         """What a line of a session file tells; ``contents``: those of files, by digest. Raises ``ValueError``,
         ``KeyError`` or ``TypeError``."""
-        told = line.get("carried")
-        carried = Carried("answer" if told["kind"] == "answer" else "summary", str(told["text"])) if told else None
+        stored = line.get("carried")
+        carried = (
+            Carried("answer" if stored["kind"] == "answer" else "summary", str(stored["text"])) if stored else None
+        )
         left_out = tuple(number for number in line.get("left_out", ()) if isinstance(number, int))
         pastes = tuple((int(start), int(stop)) for start, stop in line.get("pastes", ()))
         return cls(referred(line, contents), left_out, carried, pastes)
@@ -75,11 +77,11 @@ NOTHING = QuestionContext()
 
 def pastes_in(question: str, pasted: Sequence[str]) -> tuple[tuple[int, int], ...]:
     """Where in a question the pasted texts stand, as (start, stop), in their order."""
-    found, place = [], 0
+    pastes, searched_to = [], 0
     for text in (each.strip("\n") for each in pasted):
-        if text and (start := question.find(text, place)) >= 0:
-            found.append((start, place := start + len(text)))
-    return tuple(found)
+        if text and (start := question.find(text, searched_to)) >= 0:
+            pastes.append((start, searched_to := start + len(text)))
+    return tuple(pastes)
 
 
 class SaidTurn(Protocol):
@@ -90,30 +92,30 @@ class SaidTurn(Protocol):
     def question(self) -> str: ...
 
     @property
-    def beside(self) -> QuestionContext: ...
+    def attached(self) -> QuestionContext: ...
 
     @property
     def answer(self) -> str: ...
 
 
-def left_out_of(said: Sequence[SaidTurn], beside: QuestionContext = NOTHING) -> set[int]:
-    """The numbers of what the model no longer reads at the end of ``said``, or of a question behind it."""
-    return {number for each in (*(each.beside for each in said), beside) for number in each.left_out}
+def left_out_of(earlier: Sequence[SaidTurn], context: QuestionContext = NOTHING) -> set[int]:
+    """The numbers of what the model no longer reads at the end of ``earlier``, or of a question behind it."""
+    return {number for each in (*(each.attached for each in earlier), context) for number in each.left_out}
 
 
 def messages_of(
-    said: Sequence[SaidTurn], system: str | None, question: str | None = None, beside: QuestionContext = NOTHING
+    earlier: Sequence[SaidTurn], system: str | None, question: str | None = None, context: QuestionContext = NOTHING
 ) -> tuple[Message, ...]:
     """What the model reads of a path through the conversation, with ``question`` behind it. A question without an
     answer is left out: no chat template takes two of them in a row."""
-    gone = left_out_of(said, beside)
-    carried = [each.carried for each in (*(each.beside for each in said), beside)]
+    gone = left_out_of(earlier, context)
+    carried = [each.carried for each in (*(each.attached for each in earlier), context)]
     stands_for = next((each.words for each in reversed(carried) if each), None)
     head = "\n\n".join(filter(None, (system, stands_for)))
     messages = [Message("system", head)] if head else []
-    for each in said:
+    for each in earlier:
         if each.number not in gone and (answer := each.answer):
-            messages += [Message("user", each.beside.prompt(each.question)), Message("assistant", answer)]
+            messages += [Message("user", each.attached.prompt(each.question)), Message("assistant", answer)]
     if question is not None:
-        messages.append(Message("user", beside.prompt(question)))
+        messages.append(Message("user", context.prompt(question)))
     return tuple(messages)

@@ -189,8 +189,8 @@ class Reducer:
             self.phase = "ready"
         turn = self._current(event.turn) or self._begin(event.turn)
         turn.finish(event, turn.factor)
-        place = self.tree.place(event.turn, "answer") if event.turn in self.tree else (1, 1)
-        self._spans.extend(ending(turn, event, place))
+        version = self.tree.version_of(event.turn, "answer") if event.turn in self.tree else (1, 1)
+        self._spans.extend(ending(turn, event, version))
         self._tell_notices()
 
     def _error(self, event: EngineError) -> None:

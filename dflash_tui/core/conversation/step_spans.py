@@ -39,11 +39,11 @@ class StepSpans:
             self._thinking = spans[-1].style == "thought"
 
 
-def version_spans(place: int, count: int) -> list[Span]:
+def version_spans(number: int, count: int) -> list[Span]:
     """The mark beside what has versions; a click on its ends goes to the one before or behind."""
     if count < 2:
         return []
-    return [Span("  ‹ ", "version"), Span(f"{place}/{count}", "version"), Span(" › ", "version")]
+    return [Span("  ‹ ", "version"), Span(f"{number}/{count}", "version"), Span(" › ", "version")]
 
 
 def noted(before: str, mark: list[Span], behind: str) -> list[Span]:

@@ -23,7 +23,7 @@ def retell(chat: Chat, start: int = 0) -> list[Spans]:
     for turn in chat.tree.path[start:]:
         chat.reducer.look_at(turn.number)
         spans = question_spans(chat.tree, turn.number)
-        spans.extend(_answer(turn, chat.tree.place(turn.number, "answer")))
+        spans.extend(_answer(turn, chat.tree.version_of(turn.number, "answer")))
         spans.extend(Spans.of(below_answer(turn.runs)))
         answered.append(spans)
     return answered
@@ -42,7 +42,7 @@ def around_answers(chat: Chat) -> list[Drawn]:
     """The path of a chat that is on show."""
     drawn = []
     for turn in chat.tree.path:
-        below = _below(turn, chat.tree.place(turn.number, "answer"))
+        below = _below(turn, chat.tree.version_of(turn.number, "answer"))
         if blocks := describe_blocks(turn.answer):
             below.append(Span(f"{blocks}\n", "note"))
         below.extend(Spans.of(below_answer(turn.runs)))
@@ -54,19 +54,19 @@ def question_spans(tree: Tree[Turn], number: int) -> Spans:
     """A question with the mark of its versions, the name of the branch that begins with it, and its files."""
     node = tree[number]
     name = [Span(f"  {node.name}", "note")] if node.name else []
-    marks = version_spans(*tree.place(number, "question"))
-    files = behind_question(node.beside)
+    marks = version_spans(*tree.version_of(number, "question"))
+    files = behind_question(node.attached)
     ending = [Span("\n", "plain"), *files, Span("\n", "plain")] if files else [Span("\n\n", "plain")]
-    return Spans.of([*before_question(node.beside), *words_of(node.question, node.beside), *marks, *name, *ending])
+    return Spans.of([*before_question(node.attached), *words_of(node.question, node.attached), *marks, *name, *ending])
 
 
 def marks(chat: Chat) -> list[tuple[int, NodePart]]:
     """What each version mark of the transcript stands beside, in order: the turn, and its question or answer."""
     versions: list[tuple[int, NodePart]] = []
     for turn in chat.tree.path:
-        if chat.tree.place(turn.number, "question")[1] > 1:
+        if chat.tree.version_of(turn.number, "question")[1] > 1:
             versions.append((turn.number, "question"))
-        if not turn.running and chat.tree.place(turn.number, "answer")[1] > 1:
+        if not turn.running and chat.tree.version_of(turn.number, "answer")[1] > 1:
             versions.append((turn.number, "answer"))
     return versions
 

@@ -106,17 +106,17 @@ class Tree(Generic[Node]):
 
     def on_path(self, number: int) -> int | None:
         """Where on the path a node stands, counted from 0; None for one beside it."""
-        return next((place for place, node in enumerate(self.path) if node.number == number), None)
+        return next((depth for depth, node in enumerate(self.path) if node.number == number), None)
 
     def path_to(self, number: int) -> list[Node]:
         """The nodes from the first question to node ``number``; none for ``ROOT``. Raises ``KeyError`` for no such
         node."""
-        found = []
+        nodes = []
         while number != ROOT:
             node = self._nodes[number]
-            found.append(node)
+            nodes.append(node)
             number = node.parent
-        return found[::-1]
+        return nodes[::-1]
 
     def go(self, number: int) -> None:
         """End the path at a node, or at ``ROOT``; what follows stays in the tree. ``KeyError`` if there is none."""
@@ -154,30 +154,30 @@ class Tree(Generic[Node]):
         """What follows a node, or ``ROOT``, oldest first."""
         return list(self._children[number])
 
-    def versions(self, number: int, part: NodePart) -> list[Node]:
+    def versions(self, number: int, which: NodePart) -> list[Node]:
         """The versions of a node's question or answer, itself among them, oldest first. Of each version of a question
         that is the node at which the user was last, or else the newest."""
         node = self._nodes[number]
-        beside = self._children[node.parent]
-        if part == "answer":
-            return [each for each in beside if each.question == node.question]
-        found: dict[str, Node] = {}
+        siblings = self._children[node.parent]
+        if which == "answer":
+            return [each for each in siblings if each.question == node.question]
+        by_text: dict[str, Node] = {}
         chosen = self._chosen.get(node.parent)
-        for each in beside:
-            if each.question not in found or found[each.question].number != chosen:
-                found[each.question] = each
-        found[node.question] = node
-        return list(found.values())
+        for each in siblings:
+            if each.question not in by_text or by_text[each.question].number != chosen:
+                by_text[each.question] = each
+        by_text[node.question] = node
+        return list(by_text.values())
 
-    def place(self, number: int, part: NodePart) -> tuple[int, int]:
+    def version_of(self, number: int, which: NodePart) -> tuple[int, int]:
         """Which version a node is of how many, counted from 1."""
-        versions = self.versions(number, part)
-        return 1 + next(place for place, each in enumerate(versions) if each.number == number), len(versions)
+        versions = self.versions(number, which)
+        return 1 + next(index for index, each in enumerate(versions) if each.number == number), len(versions)
 
-    def beside(self, number: int, part: NodePart, by: int) -> Node | None:
+    def neighbour(self, number: int, which: NodePart, by: int) -> Node | None:
         """The version ``by`` places on, or back where it is negative; None behind the ends."""
-        place, count = self.place(number, part)
-        return self.versions(number, part)[place - 1 + by] if 1 <= place + by <= count else None
+        index, count = self.version_of(number, which)
+        return self.versions(number, which)[index - 1 + by] if 1 <= index + by <= count else None
 
     def find(self, words: str) -> Node | None:
         """The node with this number (``3`` or ``#3``) or name, the newest first; a name may be cut short."""

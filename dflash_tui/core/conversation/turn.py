@@ -57,7 +57,7 @@ class Turn:
     """Whether the settings are for this answer alone."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """What it is to be decoded with; once it has begun, what it is, as in ``TurnStarted``."""
-    beside: QuestionContext = NOTHING
+    attached: QuestionContext = NOTHING
     """What goes with the question."""
     runs: list[RunResult] = field(default_factory=list)
     """What came of running code blocks of the answer."""
@@ -77,7 +77,7 @@ class Turn:
     """How many times as fast it was when it ended; an answer keeps that, whatever is known of its target later."""
     thought: str = ""
     """What it thought, when it has ended."""
-    _said: GrowingText = field(default_factory=GrowingText)
+    _text: GrowingText = field(default_factory=GrowingText)
     _finished: TurnFinished | None = None
     _num_rounds: int = 0
     """How many rounds a file has of it, those that are damaged included."""
@@ -93,7 +93,7 @@ class Turn:
     @property
     def text(self) -> str:
         """The answer as far as it has come."""
-        return str(self._said)
+        return str(self._text)
 
     @property
     def answer(self) -> str:
@@ -191,7 +191,7 @@ class Turn:
         self.history.append(step)
         self.rate.follow()
         spans = self._step_spans.tell(step)
-        self._said.append(spans.answer)
+        self._text.append(spans.answer)
         return spans
 
     def extend(self, batch: StepBatch) -> Spans:
@@ -200,7 +200,7 @@ class Turn:
             return Spans.of(span for step in batch.steps() for span in self.add(step))
         self._count(batch.history.between(batch.first, batch.stop))
         self._step_spans.skip(batch.spans, self.history.num_tokens)
-        self._said.append(batch.spans.answer)
+        self._text.append(batch.spans.answer)
         return batch.spans
 
     def finish(self, event: TurnFinished, speed_up: SpeedUp | None = None) -> None:
@@ -210,8 +210,8 @@ class Turn:
 
     def _say(self, text: str) -> None:
         if text != self.text:
-            self._said = GrowingText()
-            self._said.append(text)
+            self._text = GrowingText()
+            self._text.append(text)
 
     # What its file says
 
@@ -230,19 +230,19 @@ class Turn:
             texts = list(block.texts())
             self.rounds.adopt(data, block)
         self._num_rounds = block.first + len(block)
-        self._said.append(texts[0])
+        self._text.append(texts[0])
         self.thought += texts[1]
 
     def misses(self, block: Block) -> bool:
         """Whether rounds are missing before these."""
         return block.first > self._num_rounds
 
-    def close(self, event: TurnFinished, told: Mapping[str, Any]) -> None:
-        """How it ended, as a file tells it: what isn't in ``told`` the rounds say."""
+    def close(self, event: TurnFinished, figures: Mapping[str, Any]) -> None:
+        """How it ended, as a file tells it: what isn't in ``figures`` the rounds say."""
         self.reason = event.reason
-        self._say(event.text if "text" in told else self.text)
-        self.thought = event.thought if "thought" in told else self.thought
-        if "statistics" in told:
+        self._say(event.text if "text" in figures else self.text)
+        self.thought = event.thought if "thought" in figures else self.thought
+        if "statistics" in figures:
             self._finished = replace(event, text=self.text, thought=self.thought)
 
     # What is counted of its rounds
@@ -336,10 +336,10 @@ class Turn:
     @property
     def _totals(self) -> TurnStatistics | None:
         """A server's totals, where the rounds that its stream told don't add up to them; None otherwise."""
-        told, shown = self.figures, self.acceptance
+        statistics, shown = self.figures, self.acceptance
         counted = shown.num_draft_tokens, shown.num_accepted_draft_tokens
-        differ = (told.num_draft_tokens, told.num_accepted_draft_tokens) != counted
-        return told if told.num_draft_tokens and differ else None
+        differ = (statistics.num_draft_tokens, statistics.num_accepted_draft_tokens) != counted
+        return statistics if statistics.num_draft_tokens and differ else None
 
     def snapshot_at(self, index: int) -> TurnSnapshot:
         """What the gauges showed after step ``index``. Sums are kept for each step, so this costs the same everywhere.

@@ -129,7 +129,7 @@ class ContextFit:
         if turn is None or not self.limit:
             return
         if newest is not None and turn.num_prompt_tokens and turn.number == newest.number:
-            asked = messages_of(chat.tree.path[:-1], newest.system, newest.question, newest.beside)
+            asked = messages_of(chat.tree.path[:-1], newest.system, newest.question, newest.attached)
             self.ruler.learn(asked, turn.num_prompt_tokens)
         used = turn.snapshot.context_length
         nearly = used >= NEARLY_FULL * self.limit

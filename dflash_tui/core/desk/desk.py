@@ -141,7 +141,7 @@ class Desk:
 
         def fits(context: QuestionContext) -> None:
             """Asks at the place that was meant; where a new chat has begun since, at the beginning of that."""
-            chat.ask(text, parent=parent if chat.tree is tree else None, beside=context)
+            chat.ask(text, parent=parent if chat.tree is tree else None, context=context)
             self._asked()
 
         self.fit.require(text, QuestionContext(files, pastes=pastes_in(text, pasted)), tree.path_to(parent), fits)
@@ -239,9 +239,9 @@ class Desk:
 
     def turn_over(self, number: int, which: NodePart, by: int) -> None:
         """Go to the version beside a question or an answer. Raises ``SlashError`` behind the ends."""
-        neighbour = self.chat.tree.beside(number, which, by)
+        neighbour = self.chat.tree.neighbour(number, which, by)
         if neighbour is None:
-            index, count = self.chat.tree.place(number, which)
+            index, count = self.chat.tree.version_of(number, which)
             raise SlashError(
                 f"There are {count} versions of this {which}, and this is version {index}."
                 if count > 1
@@ -270,7 +270,7 @@ class Desk:
         if not versions:
             raise SlashError("Nothing here has versions yet: /retry asks again, /edit changes a question.")
         nearest = [*(mark for mark in versions if mark == self._turned), *reversed(versions)]
-        return next((mark for mark in nearest if by and tree.beside(*mark, by)), nearest[0])
+        return next((mark for mark in nearest if by and tree.neighbour(*mark, by)), nearest[0])
 
     def name(self, number: int, text: str) -> None:
         """Name the branch that begins at question ``number``; an empty ``text`` takes its name away."""

@@ -39,7 +39,7 @@ class QuestionFiles:
             return text, queued.files
         if "@" not in typed:
             return text, ()
-        known = {file.name: file for exchange in self._chat.tree.path for file in exchange.beside.files}
+        known = {file.name: file for exchange in self._chat.tree.path for file in exchange.attached.files}
 
         def read(path: Path, name: str) -> Attachment:
             try:

@@ -116,11 +116,11 @@ class FilesView:
     def lines(self) -> Iterator[str]:
         nothing = True
         for exchange in self.chat.tree.path:
-            for file in exchange.beside.files:
+            for file in exchange.attached.files:
                 yield f"With question {exchange.number}, {file.name}, {counted(file.num_lines, 'line')}:\n{file.text}"
                 nothing = False
-            if exchange.beside.carried is not None:
-                yield f"From question {exchange.number} on: {exchange.beside.carried.words}"
+            if exchange.attached.carried is not None:
+                yield f"From question {exchange.number} on: {exchange.attached.carried.words}"
                 nothing = False
         if nothing:
             raise SlashError("No file goes with this conversation. @path in a question attaches one.")
@@ -143,8 +143,8 @@ def gauge_facts(chat: Chat, turn: Turn | None, snapshot: TurnSnapshot) -> GaugeF
 
 def costs_of_passes(chat: Chat) -> tuple[PassCost, ...]:
     """What passes of the target took in the answers of a conversation, by their rows."""
-    told = (turn.history.pass_times(-1) for turn in chat.turns if len(turn.history))
-    return pass_costs(chain.from_iterable(told))
+    times = (turn.history.pass_times(-1) for turn in chat.turns if len(turn.history))
+    return pass_costs(chain.from_iterable(times))
 
 
 @dataclass(frozen=True, slots=True)

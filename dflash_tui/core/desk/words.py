@@ -66,7 +66,7 @@ def place_of(chat: Chat, number: int) -> str:
     """Which version of how many a question and its answer are; empty where there is one."""
     parts = []
     for which in ("question", "answer"):
-        index, count = chat.tree.place(number, which)
+        index, count = chat.tree.version_of(number, which)
         if count > 1:
             parts.append(f"version {index} of {count} of the {which}")
     return ", ".join(parts)
@@ -77,7 +77,7 @@ def answer_facts(chat: Chat, exchange: Turn) -> Iterator[str]:
     name = f", branch {exchange.name}" if exchange.name else ""
     version = place_of(chat, exchange.number)
     yield f"Question {exchange.number}{name}{', ' + version if version else ''}: {exchange.question}"
-    for file in exchange.beside.files:
+    for file in exchange.attached.files:
         yield f"(with the file {file.name}, {counted(file.num_lines, 'line')})"
     yield exchange.answer or "(no answer)"
     for run in exchange.runs:

@@ -38,8 +38,8 @@ class Beginning(LazySequence[float]):
     def __len__(self) -> int:
         return self._count
 
-    def item_at(self, place: int) -> float:
-        return self._values[place]
+    def item_at(self, index: int) -> float:
+        return self._values[index]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Beginning):
@@ -54,5 +54,5 @@ class Beginning(LazySequence[float]):
         """The series as at most ``count`` values, which are means of neighbours when there are more."""
         if self._count <= count:
             return list(self)
-        edges = [self._count * place // count for place in range(count + 1)]
+        edges = [self._count * index // count for index in range(count + 1)]
         return [(self._sums[end] - self._sums[start]) / (end - start) for start, end in pairwise(edges)]

@@ -51,8 +51,8 @@ class AcceptanceStatistics:
         """Who guessed what share of the accepted tokens; empty where nobody is named."""
         total = max(self.num_accepted_draft_tokens, 1)
         others = total - sum(count for _, count in self.named)
-        told = [*(("drafter", others),) * (others > 0), *self.named]
-        return tuple((name, count / total) for name, count in told) if self.named else ()
+        by_source = [*(("drafter", others),) * (others > 0), *self.named]
+        return tuple((name, count / total) for name, count in by_source) if self.named else ()
 
     @property
     def num_spec_steps(self) -> int:

@@ -118,16 +118,16 @@ def _histogram(facts: GaugeFacts) -> Table:
     rounds = facts.turn.acceptance.num_spec_steps
     counts = enumerate(facts.turn.acceptance.histogram)
     # Wide rounds may keep any number up to 63, and most of them never do.
-    told = [(accepted, count) for accepted, count in counts if count or accepted <= MAX_DRAFT]
-    rows = tuple((str(accepted), f"{count:,}", f"{count / rounds:.1%}") for accepted, count in told if rounds)
+    filled = [(accepted, count) for accepted, count in counts if count or accepted <= MAX_DRAFT]
+    rows = tuple((str(accepted), f"{count:,}", f"{count / rounds:.1%}") for accepted, count in filled if rounds)
     return Table("histogram", KEPT.name.capitalize(), rows, ("accepted drafts", "rounds", "share"))
 
 
 def _positions(facts: GaugeFacts) -> Table:
     rows = []
-    for place, position in enumerate(facts.turn.acceptance.positions, 1):
+    for index, position in enumerate(facts.turn.acceptance.positions, 1):
         if position.rate is not None:
-            rows.append((str(place), f"{position.reached:,}", f"{position.rate:.1%}"))
+            rows.append((str(index), f"{position.reached:,}", f"{position.rate:.1%}"))
     return Table(
         "positions",
         RIGHT_SO_FAR.name.capitalize(),
@@ -144,8 +144,8 @@ def _cost(facts: GaugeFacts) -> Table:
         total = sum(cost.parts or (cost.mean_ms,)) or 1.0
         if cost.parts is None:
             rows, note = [(f"{GUESSING.name}, {CHECKING.name}", NOT_KNOWN, "")], CLOCK_NOTES[facts.times]
-        for label, part in zip((GUESSING, CHECKING, REST), cost.parts or (), strict=False):
-            rows.append((label.name, f"{part:.2f} ms", f"{part / total:.0%}"))
+        for label, share in zip((GUESSING, CHECKING, REST), cost.parts or (), strict=False):
+            rows.append((label.name, f"{share:.2f} ms", f"{share / total:.0%}"))
         rows.append(("a round", f"{total:.2f} ms", f"mean of {counted(cost.rounds, 'round')}"))
     return Table("cost", COST.name.replace("ms", "Milliseconds", 1), tuple(rows), note=note)
 

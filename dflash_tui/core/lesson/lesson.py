@@ -1,4 +1,4 @@
-"""The lesson: how speculative decoding works, in ten pages, and two for experts behind them."""
+"""The lesson: how speculative decoding works, in ten pages, and three for experts behind them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def open_lesson() -> Course:
     """The lesson over the bundled recording; every number of it that the recording can tell comes from there."""
     of = open_recording()
     pages = (_alone(of), _checked(of), _block(of), _wrong(of), _dice(of), _race(of), _talk(of), _sizes(of), _text(of))
-    return Course(TITLE, (*pages, _try(of)), of.origin, (_memory(of), _experts(of)))
+    return Course(TITLE, (*pages, _try(of)), of.origin, (_memory(of), _experts(of), _guesses()))
 
 
 def _alone(of: Recording) -> Page:
@@ -199,6 +199,26 @@ Checking sixteen costs 3.3 to 4.8 times as much as writing one. Measured with vL
 random weights, routing forced the same two ways): 4.12 ms for a token alone, 12.66 / 9.93 ms for a round of sixteen,
 drafting included. So sixteen pay for code, and four or eight may be better for talk."""
     return Page("Why experts make guesses dearer", text)
+
+
+def _guesses() -> Page:
+    text = """
+Whoever guesses changes the time, never the text: the target says each token itself. What differs is what a guess is
+made from, and how many passes of the drafter fill the places behind the newest token, ▪.
+
+| | a guess is made from | places | passes |
+|--|--|--|--:|
+| DFlash | the text alone | ▪ → a b c d | 1 |
+| DFlash 2 | the text, chosen by what best follows the guess before | ▪ → a→b→c→d | 1 |
+| DSpark | the text, its odds moved by the guess before | ▪ → a→b→c→d | 1 |
+| EAGLE-3, MTP | the guess before, and the drafter's own thought there | ▪ → a → b → c | one each |
+| lookup | what followed where the newest tokens stood before | ▪ ← the text | none |
+
+The first guess of a chain sees what the target saw, later ones what the drafter made of it; so a chain is as deep as
+its guesses are worth. A block costs one pass however long it is, and its guesses don't know of one another unless
+something small puts them in order. A lookup costs nothing, and stands beside any of the others. dflash-chat race MODEL
+--draft NAME,OTHER,lookup,none has them write the same text on one clock."""
+    return Page("Four ways to guess", text)
 
 
 def _shown(text: str | None) -> str:

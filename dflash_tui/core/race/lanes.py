@@ -32,7 +32,7 @@ def kind_of(drafter: str | None) -> str:
     if drafter is None or drafter in KINDS:
         return drafter or "dflash"
     called = drafter.rstrip("/").rpartition("/")[2].lower()
-    return next((method for part, method in CALLED.items() if part in called), "dflash")
+    return next((method for word, method in CALLED.items() if word in called), "dflash")
 
 
 def block_name(size: BlockSize, drafter: str = "dflash") -> str:

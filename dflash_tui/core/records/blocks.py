@@ -13,7 +13,7 @@ from typing import Any
 from engine.events import Step
 
 from .numbers import MAX_NUMBER, RecordError
-from .rows import CHANNELS, COLUMNS, Piece, Row, row_of, step_of
+from .rows import CHANNELS, COLUMNS, Row, TokenPiece, row_of, step_of
 
 ROUNDS = 32
 """Rounds of a block; the last of a turn has up to twice as many less one. Longer ones would hardly be smaller, and take
@@ -34,7 +34,7 @@ def encoded(turn: int, first: int, steps: Sequence[Step]) -> bytes:
 def columns_of(turn: int, first: int, steps: Sequence[Step]) -> list[Any]:
     """What a block holds, before it is deflated. The columns of rows stand in it, not the rows: what is alike is then
     side by side, and deflates to fewer bytes."""
-    pieces: dict[Piece, int] = {}
+    pieces: dict[TokenPiece, int] = {}
     columns = list(map(list, zip(*[row_of(step, pieces) for step in steps], strict=True)))
     _subtract(columns)
     for column in columns:
@@ -47,29 +47,29 @@ def columns_of(turn: int, first: int, steps: Sequence[Step]) -> list[Any]:
 def _subtract(columns: Columns) -> None:
     """Leave of each step what is not to be expected: it begins where the one before it ended, lasts as long as its
     draft and its pass, adds to the context what it emits, and emits what was accepted."""
-    kept, emitted, passes = _expected(columns)
-    for place, expected in ((TIME, columns[TOTAL]), (CONTEXT, emitted), (INDEX, [0] * len(kept))):
-        values = columns[place]
-        columns[place] = list(map(sub, map(sub, values, [0, *values[:-1]]), expected))
+    accepted, emitted, passes = _expected(columns)
+    for column, expected in ((TIME, columns[TOTAL]), (CONTEXT, emitted), (INDEX, [0] * len(accepted))):
+        values = columns[column]
+        columns[column] = list(map(sub, map(sub, values, [0, *values[:-1]]), expected))
     columns[TOTAL] = list(map(sub, columns[TOTAL], passes))
-    columns[ACCEPTED] = list(map(sub, columns[ACCEPTED], kept))
+    columns[ACCEPTED] = list(map(sub, columns[ACCEPTED], accepted))
 
 
 def _add(columns: Columns) -> None:
     """Turns differences back into values: the inverse of ``_subtract``."""
-    kept, emitted, passes = _expected(columns)
-    columns[ACCEPTED] = list(map(add, columns[ACCEPTED], kept))
+    accepted, emitted, passes = _expected(columns)
+    columns[ACCEPTED] = list(map(add, columns[ACCEPTED], accepted))
     columns[TOTAL] = list(map(add, columns[TOTAL], passes))
-    for place, expected in ((TIME, columns[TOTAL]), (CONTEXT, emitted), (INDEX, [0] * len(kept))):
-        columns[place] = list(accumulate(map(add, columns[place], expected)))
+    for column, expected in ((TIME, columns[TOTAL]), (CONTEXT, emitted), (INDEX, [0] * len(accepted))):
+        columns[column] = list(accumulate(map(add, columns[column], expected)))
 
 
 def _expected(columns: Columns) -> tuple[list[int], list[int], list[int]]:
     """Lists with an entry per step: tokens kept of its draft, all tokens emitted, and microseconds of its passes."""
-    kept = [each[0] if isinstance(each, list) else each for each in columns[KEPT]]
-    emitted = [count + len(own) // 3 for count, own in zip(kept, columns[OWN], strict=True)]
+    accepted = [each[0] if isinstance(each, list) else each for each in columns[KEPT]]
+    emitted = [count + len(own) // 3 for count, own in zip(accepted, columns[OWN], strict=True)]
     passes = [(draft or 0) + (verify or 0) for draft, verify in zip(columns[DRAFT], columns[VERIFY], strict=True)]
-    return kept, emitted, passes
+    return accepted, emitted, passes
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,31 +79,31 @@ class Block:
     turn: int
     first: int
     """The number of its first round in the turn."""
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TokenPiece, ...]
     rows: tuple[Row, ...]
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    def step(self, place: int) -> Step:
-        """The step at ``place`` of the block. Raises :class:`RecordError` for a damaged row."""
-        return step_of(self.rows[place], self.turn, self.pieces)
+    def step(self, index: int) -> Step:
+        """The step at ``index`` of the block. Raises :class:`RecordError` for a damaged row."""
+        return step_of(self.rows[index], self.turn, self.pieces)
 
     def steps(self, start: int = 0) -> Iterator[Step]:
         return map(self.step, range(start, len(self.rows)))
 
     def texts(self) -> tuple[str, str]:
         """What its rounds add to the answer, and to the thought. Raises :class:`RecordError` for a damaged row."""
-        said: dict[int, list[str]] = {channel: [] for channel in range(len(CHANNELS))}
+        by_channel: dict[int, list[str]] = {channel: [] for channel in range(len(CHANNELS))}
         try:
             for row in self.rows:
                 count, channel = row[KEPT] if isinstance(row[KEPT], list) else (row[KEPT], 0)
-                said[channel] += [self.pieces[ref][1] or "" for ref in row[DRAFTED][:count]]
+                by_channel[channel] += [self.pieces[ref][1] or "" for ref in row[DRAFTED][:count]]
                 for ref, kind, _ in zip(*[iter(row[OWN])] * 3, strict=True):
-                    said[kind % len(CHANNELS)].append(self.pieces[ref][1] or "")
+                    by_channel[kind % len(CHANNELS)].append(self.pieces[ref][1] or "")
         except (TypeError, ValueError, IndexError, KeyError) as error:
             raise RecordError("a row is not a step") from error
-        return "".join(said[CHANNELS.index("answer")]), "".join(said[CHANNELS.index("thought")])
+        return "".join(by_channel[CHANNELS.index("answer")]), "".join(by_channel[CHANNELS.index("thought")])
 
 
 def decoded(data: bytes) -> Block:
@@ -135,7 +135,7 @@ def block_of(content: Any) -> Block:
     return Block(turn, first, pieces, rows)
 
 
-def _piece(piece: Piece) -> Piece:
+def _piece(piece: TokenPiece) -> TokenPiece:
     token, text = piece
     if not (token is None or _is_number(token)) or not (text is None or isinstance(text, str)):
         raise RecordError("a token is no token")

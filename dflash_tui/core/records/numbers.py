@@ -24,15 +24,15 @@ def whole(value: float, steps: int) -> int:
     return round(value * steps) if 0 <= value * steps <= MAX_NUMBER else 0
 
 
-def doubt(probability: float) -> int:
+def to_thousandths(probability: float) -> int:
     """1 - probability in thousandths: small for a confident model, and small numbers are short."""
     if 0 <= probability <= 1:
         return PROBABILITY_STEPS - round(probability * PROBABILITY_STEPS)
     return 0 if probability > 1 else PROBABILITY_STEPS
 
 
-def belief(doubt: int) -> float:
+def from_thousandths(to_thousandths: int) -> float:
     """The inverse of :func:`doubt`. Raises :class:`RecordError` for what no probability is stored as."""
-    if not 0 <= doubt <= PROBABILITY_STEPS:
+    if not 0 <= to_thousandths <= PROBABILITY_STEPS:
         raise RecordError("a probability is out of range")
-    return (PROBABILITY_STEPS - doubt) / PROBABILITY_STEPS
+    return (PROBABILITY_STEPS - to_thousandths) / PROBABILITY_STEPS

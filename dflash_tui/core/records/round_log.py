@@ -83,37 +83,37 @@ class RoundLog:
 
     def steps(self, start: int = 0) -> Iterator[Step]:
         """Yields the steps from ``start`` on, and those that are appended meanwhile."""
-        place = start
-        while place < len(self):
-            yield self[place]
-            place += 1
+        index = start
+        while index < len(self):
+            yield self[index]
+            index += 1
 
     def between(self, start: int, stop: int) -> RoundLog:
         """The steps from ``start`` to before ``stop`` as a log of its own, which shares the blocks."""
-        part, start, stop = RoundLog(), start + self._lead, stop + self._lead
+        cut, start, stop = RoundLog(), start + self._lead, stop + self._lead
         with self._lock:
             ends, blocks = list(self._ends), list(self.blocks)
         first, last = bisect_right(ends, start), bisect_right(ends, stop)
         skipped = ends[first - 1] if first else 0
-        part._lead = start - skipped
-        part.blocks, part._ends = blocks[first:last], [end - skipped for end in ends[first:last]]
-        part._tail = [self._at(place) for place in range(ends[last - 1] if last > first else skipped, stop)]
-        return part
+        cut._lead = start - skipped
+        cut.blocks, cut._ends = blocks[first:last], [end - skipped for end in ends[first:last]]
+        cut._tail = [self._at(index) for index in range(ends[last - 1] if last > first else skipped, stop)]
+        return cut
 
     @property
     def _sealed(self) -> int:
         return self._ends[-1] if self._ends else 0
 
-    def _at(self, place: int) -> Step:
+    def _at(self, index: int) -> Step:
         """The step at a place, the lead counted."""
         with self._lock:
-            if place >= self._sealed:
-                return self._tail[place - self._sealed]
-        number = bisect_right(self._ends, place)
+            if index >= self._sealed:
+                return self._tail[index - self._sealed]
+        number = bisect_right(self._ends, index)
         read = self._read
         if read is None or read[0] != number:
             self._read = read = (number, decoded(self.blocks[number]))
-        return read[1].step(place - (self._ends[number - 1] if number else 0))
+        return read[1].step(index - (self._ends[number - 1] if number else 0))
 
 
 class Recorder:

@@ -23,7 +23,7 @@ from engine.events import (
 )
 from engine.rounds.step import DraftColumns, EmittedColumns, TreeColumns, in_columns
 
-from .numbers import MAX_NUMBER, SECOND, RecordError, belief, doubt, whole
+from .numbers import MAX_NUMBER, SECOND, RecordError, from_thousandths, to_thousandths, whole
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
@@ -31,7 +31,7 @@ SOURCES: tuple[Source | None, ...] = (None, *get_args(Source))
 MAX_LIST = 256
 """Tokens of a draft or a tree in a trace, and choices of a position: no honest round has so many."""
 
-Piece = tuple[int | None, str | None]
+TokenPiece = tuple[int | None, str | None]
 """A token's id and its text here, or None. Half-finished characters give one id several texts."""
 Row = Sequence[Any]
 """One step: ``COLUMNS`` entries."""
@@ -42,28 +42,28 @@ class _Doubts(dict[float | None, int | None]):
     """:func:`doubt` by probability, kept: a step has dozens, and there are only a thousand."""
 
     def __missing__(self, probability: float | None) -> int | None:
-        found = None if probability is None else doubt(probability)
+        thousandths = None if probability is None else to_thousandths(probability)
         if len(self) < 4096:
-            self[probability] = found
-        return found
+            self[probability] = thousandths
+        return thousandths
 
 
 _DOUBTS = _Doubts()
 
 
-def row_of(step: Step, pieces: dict[Piece, int]) -> Row:
+def row_of(step: Step, pieces: dict[TokenPiece, int]) -> Row:
     """The row of a step. ``pieces``: the table so far, by its entries, which grows by the step's new tokens."""
     put, doubts, draft, emitted = pieces.setdefault, _DOUBTS.__getitem__, step.draft_columns, step.emitted_columns
     refs = [put(piece, len(pieces)) for piece in zip(draft.ids, draft.texts, strict=True)]
-    kept = _emitted_as_drafted(draft, emitted)
+    agreed = _emitted_as_drafted(draft, emitted)
     given = list(map(doubts, draft.target_probabilities))
     while given and given[-1] is None:
         given.pop()
     own: list[int | None] = []
-    for place in range(kept, len(emitted.ids)):
-        kind = VERDICTS.index(emitted.verdicts[place]) * len(CHANNELS) + CHANNELS.index(emitted.channels[place])
+    for index in range(agreed, len(emitted.ids)):
+        kind = VERDICTS.index(emitted.verdicts[index]) * len(CHANNELS) + CHANNELS.index(emitted.channels[index])
         own += (
-            put((emitted.ids[place], emitted.texts[place]), len(pieces)), kind, doubts(emitted.probabilities[place])
+            put((emitted.ids[index], emitted.texts[index]), len(pieces)), kind, doubts(emitted.probabilities[index])
         )  # fmt: skip
     choice, draft_ms, verify_ms = step.choice, step.draft_ms, step.verify_ms
     return (
@@ -80,7 +80,7 @@ def row_of(step: Step, pieces: dict[Piece, int]) -> Row:
         refs,
         list(map(doubts, draft.probabilities)),
         given,
-        [kept, CHANNELS.index(emitted.channels[0])] if kept and emitted.channels[0] != "answer" else kept,
+        [agreed, CHANNELS.index(emitted.channels[0])] if agreed and emitted.channels[0] != "answer" else agreed,
         own,
         None
         if choice is None
@@ -89,7 +89,7 @@ def row_of(step: Step, pieces: dict[Piece, int]) -> Row:
     )
 
 
-def _rare(step: Step, pieces: dict[Piece, int]) -> dict[str, Any] | None:
+def _rare(step: Step, pieces: dict[TokenPiece, int]) -> dict[str, Any] | None:
     """What few steps have, by name; None where there is nothing."""
     rare: dict[str, Any] = {}
     tree = step.tree_columns
@@ -102,7 +102,7 @@ def _rare(step: Step, pieces: dict[Piece, int]) -> dict[str, Any] | None:
         rare["sources"] = list(map(SOURCES.index, sources))
     if tree.ids:
         refs = [pieces.setdefault(piece, len(pieces)) for piece in zip(tree.ids, tree.texts, strict=True)]
-        rows = zip(tree.parents, tree.choices, refs, map(doubt, tree.probabilities), strict=True)
+        rows = zip(tree.parents, tree.choices, refs, map(to_thousandths, tree.probabilities), strict=True)
         rare["tree"] = list(chain.from_iterable(rows))
     return rare or None
 
@@ -119,7 +119,7 @@ def _emitted_as_drafted(draft: DraftColumns, emitted: EmittedColumns) -> int:
     return count
 
 
-def step_of(row: Row, turn: int, pieces: Sequence[Piece]) -> Step:
+def step_of(row: Row, turn: int, pieces: Sequence[TokenPiece]) -> Step:
     """The inverse of :func:`row_of`; ``pieces``: the table. Raises :class:`RecordError` for what no program writes."""
     try:
         return _step(row, turn, pieces)
@@ -127,9 +127,9 @@ def step_of(row: Row, turn: int, pieces: Sequence[Piece]) -> Step:
         raise RecordError("a row is not a step") from error
 
 
-def _step(row: Row, turn: int, pieces: Sequence[Piece]) -> Step:
+def _step(row: Row, turn: int, pieces: Sequence[TokenPiece]) -> Step:
     (index, time, draft_us, verify_us, total, context, block, temperature, width, accepted,
-     refs, chances, given, kept, own, choice, rare) = row  # fmt: skip
+     refs, chances, given, emitted, own, choice, rare) = row  # fmt: skip
     rare = rare or {}
     if not 0 <= float(temperature) <= MAX_TEMPERATURE:
         raise RecordError("a temperature is out of range")
@@ -146,7 +146,7 @@ def _step(row: Row, turn: int, pieces: Sequence[Piece]) -> Step:
         time=_number(time) / SECOND,
         draft=in_columns(draft),
         num_accepted=_number(accepted),
-        emitted=in_columns(_emitted(kept, own, draft, pieces)),
+        emitted=in_columns(_emitted(emitted, own, draft, pieces)),
         verify_width=_number(width),
         draft_ms=None if draft_us is None else _number(draft_us) / MICROSECONDS,
         verify_ms=None if verify_us is None else _number(verify_us) / MICROSECONDS,
@@ -171,18 +171,18 @@ def _sources(rare: dict[str, Any], count: int) -> tuple[Source | None, ...]:
 
 
 def _choice(chance: Any, cost_us: Any, tok_s: Any) -> WidthChoice:
-    return WidthChoice(belief(_number(chance)), _number(cost_us) / MICROSECONDS, float(_number(tok_s)))
+    return WidthChoice(from_thousandths(_number(chance)), _number(cost_us) / MICROSECONDS, float(_number(tok_s)))
 
 
-def _pieces(refs: Sequence[Any], pieces: Sequence[Piece]) -> tuple[tuple[int | None, ...], tuple[str | None, ...]]:
+def _pieces(refs: Sequence[Any], pieces: Sequence[TokenPiece]) -> tuple[tuple[int | None, ...], tuple[str | None, ...]]:
     """Ids and texts of some tokens."""
-    found = [pieces[_number(ref)] for ref in refs]
-    return tuple(token for token, _ in found), tuple(text for _, text in found)
+    texts = [pieces[_number(ref)] for ref in refs]
+    return tuple(token for token, _ in texts), tuple(text for _, text in texts)
 
 
-def _emitted(kept: Any, own: list[Any], draft: DraftColumns, pieces: Sequence[Piece]) -> EmittedColumns:
+def _emitted(agreed: Any, own: list[Any], draft: DraftColumns, pieces: Sequence[TokenPiece]) -> EmittedColumns:
     """What a round emitted: the first drafts as they stand in ``draft``, then tokens of its own."""
-    count, channel = map(_number, kept if isinstance(kept, list) else (kept, 0))
+    count, channel = map(_number, agreed if isinstance(agreed, list) else (agreed, 0))
     if count > len(draft.ids):
         raise RecordError("a step keeps more tokens than were drafted")
     own_ids, own_texts = _pieces(own[::3], pieces)
@@ -196,7 +196,7 @@ def _emitted(kept: Any, own: list[Any], draft: DraftColumns, pieces: Sequence[Pi
         (*draft.ids[:count], *own_ids),
         tuple(texts),
         (*["accepted"] * count, *(VERDICTS[verdict] for verdict, _ in kinds)),  # type: ignore[arg-type]
-        (*[CHANNELS[channel]] * count, *(CHANNELS[place] for _, place in kinds)),
+        (*[CHANNELS[channel]] * count, *(CHANNELS[channel_index] for _, channel_index in kinds)),
         (*draft.target_probabilities[:count], *map(_chance, own[2::3])),
     )
     if len({len(column) for column in emitted}) > 1:
@@ -204,7 +204,7 @@ def _emitted(kept: Any, own: list[Any], draft: DraftColumns, pieces: Sequence[Pi
     return emitted
 
 
-def _tree(rare: dict[str, Any], num_drafted: int, pieces: Sequence[Piece]) -> TreeColumns:
+def _tree(rare: dict[str, Any], num_drafted: int, pieces: Sequence[TokenPiece]) -> TreeColumns:
     """The tokens of a tree: none deeper than the draft, and none twice in one place."""
     numbers = rare["tree"]
     sources = rare.get("sources", [0] * (num_drafted + len(numbers) // 4))[num_drafted:]
@@ -223,7 +223,7 @@ def _tree(rare: dict[str, Any], num_drafted: int, pieces: Sequence[Piece]) -> Tr
         if here & children:
             raise RecordError("a tree has the same token twice in one place")
         children |= here
-        rows.append((parent, depth, choice, token, text, belief(_number(chance)), SOURCES[_number(source)]))
+        rows.append((parent, depth, choice, token, text, from_thousandths(_number(chance)), SOURCES[_number(source)]))
     return TreeColumns(*zip(*rows, strict=True))
 
 
@@ -234,7 +234,7 @@ def _number(value: Any) -> int:
 
 
 def _chance(value: Any) -> float | None:
-    return None if value is None else belief(_number(value))
+    return None if value is None else from_thousandths(_number(value))
 
 
 def holds_together(step: Step) -> bool:

@@ -49,12 +49,12 @@ def find_recording(words: str) -> Path:
 
 def _conversation(words: str) -> Path:
     """The one conversation that has ``words`` in its id or name."""
-    found = [each for each in list_sessions() if words in each.id or words.casefold() in each.name.casefold()]
-    exact = [each for each in found if words in (each.id, each.name)]
-    if len(exact or found) == 1:
-        return (exact or found)[0].path
-    if found:
-        several = f"{len(found)} conversations have {words!r} in their name."
+    matching = [each for each in list_sessions() if words in each.id or words.casefold() in each.name.casefold()]
+    exact = [each for each in matching if words in (each.id, each.name)]
+    if len(exact or matching) == 1:
+        return (exact or matching)[0].path
+    if matching:
+        several = f"{len(matching)} conversations have {words!r} in their name."
         raise RecordingError(several, "Write more of it: dflash-chat sessions lists them.")
     known = ", ".join([DEMO, *bundled_recordings()])
     hint = f"Bundled recordings: {known}. dflash-chat sessions lists conversations."

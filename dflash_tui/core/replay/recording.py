@@ -132,15 +132,15 @@ class Recording:
     def happenings(self, start: int, stop: int) -> Iterator[Event | StepBatch]:
         """The events from number ``start`` to before ``stop``, steps in batches. Decodes nothing."""
         turn = first = step = 0
-        for place, mark in enumerate(self.marks):
-            yield from self._batch(turn, first, max(step, start - place), min(mark.steps_before, stop - place))
-            if start <= mark.steps_before + place < stop:
+        for index, mark in enumerate(self.marks):
+            yield from self._batch(turn, first, max(step, start - index), min(mark.steps_before, stop - index))
+            if start <= mark.steps_before + index < stop:
                 yield mark.event
             step = mark.steps_before
             if isinstance(mark.event, TurnStarted):
                 turn, first = mark.event.turn, step
-        place = len(self.marks)
-        yield from self._batch(turn, first, max(step, start - place), min(len(self.steps), stop - place))
+        index = len(self.marks)
+        yield from self._batch(turn, first, max(step, start - index), min(len(self.steps), stop - index))
 
     def _batch(self, turn: int, first: int, start: int, stop: int) -> Iterator[StepBatch]:
         if start < stop:
@@ -150,8 +150,8 @@ class Recording:
         """Which steps of the recording are a turn's; none when it has no step."""
         starts = [(mark.steps_before, mark.event.turn) for mark in self.marks if isinstance(mark.event, TurnStarted)]
         ends = [*(start for start, _ in starts[1:]), len(self.steps)]
-        found = (range(start, end) for (start, number), end in zip(starts, ends, strict=False) if number == turn)
-        return next((steps for steps in found if steps), range(0))
+        ranges = (range(start, end) for (start, number), end in zip(starts, ends, strict=False) if number == turn)
+        return next((steps for steps in ranges if steps), range(0))
 
     def number_of_step(self, step: int) -> int:
         """Which event of the recording its step number ``step`` is."""
@@ -160,7 +160,7 @@ class Recording:
     def _marks_within(self, count: int) -> int:
         """How many of the first ``count`` events are marks."""
         places = range(len(self.marks))
-        return bisect_left(places, count, key=lambda place: self.marks[place].steps_before + place)
+        return bisect_left(places, count, key=lambda index: self.marks[index].steps_before + index)
 
 
 def write_recording(path: Path, ready: EngineReady | None, turns: Iterable[Turn]) -> None:

@@ -53,7 +53,7 @@ class ReplaySource:
         """The event to hand out next; None before the recording has been read, and at its end."""
         self._clock, self._since = 0.0, 0.0
         """What the turn's clock showed, in seconds, when it was last set; and when that was."""
-        self._told = 0.0
+        self._reported_at = 0.0
         """When the latest event was due, in seconds of the turn's clock."""
         self._wanted: int | None = None
         """How many rounds to have played once the recording has been read; None to play from the start."""
@@ -148,8 +148,8 @@ class ReplaySource:
             self._emit(happening)
         self.played = played
         self._stand(recording, position)
-        self._told = recording.steps.time[played - 1] / SECOND if played else 0.0
-        self._set_clock(self._told)
+        self._reported_at = recording.steps.time[played - 1] / SECOND if played else 0.0
+        self._set_clock(self._reported_at)
 
     def _stand(self, recording: Recording, position: int) -> None:
         """Hand out event number ``position`` next."""
@@ -200,9 +200,9 @@ class ReplaySource:
             return False
 
     def _take(self, event: Event) -> None:
-        self._told = self._due(event)
+        self._reported_at = self._due(event)
         if isinstance(event, TurnStarted):
-            self._told = 0.0
+            self._reported_at = 0.0
             self._set_clock(0.0)
         self.played += isinstance(event, Step)
         self._next = next(self._ahead, None)
@@ -216,12 +216,12 @@ class ReplaySource:
         """The second at which an event comes, on the clock of its turn; a question, on that of the turn before."""
         match event:
             case TurnStarted():
-                return self._told + PAUSE * self.pace
+                return self._reported_at + PAUSE * self.pace
             case PrefillDone():
                 return event.milliseconds / 1000
             case Step():
                 return event.time
-        return self._told
+        return self._reported_at
 
     def _rest(self) -> bool:
         with self._changed:

@@ -57,22 +57,22 @@ def round_cells(step: Step) -> list[RoundCell]:
         if token.verdict != "accepted"
     ]
     corrected = any(cell.fate == "corrected" for cell in own)
-    unknown = {place for place, token in enumerate(step.emitted) if token.verdict == "unknown"}
-    kept = [
+    unknown = {index for index, token in enumerate(step.emitted) if token.verdict == "unknown"}
+    accepted = [
         RoundCell(draft_text(token), "accepted", token.probability)
-        for place, token in enumerate(accepted_drafts(step))
-        if place not in unknown
+        for index, token in enumerate(accepted_drafts(step))
+        if index not in unknown
     ]
     fallen = [
-        RoundCell(draft_text(token), "rejected" if corrected and not place else fallen_as(step, at), token.probability)
-        for place, (at, token) in enumerate(list(enumerate(step.draft))[step.num_accepted :])
+        RoundCell(draft_text(token), "rejected" if corrected and not index else fallen_as(step, at), token.probability)
+        for index, (at, token) in enumerate(list(enumerate(step.draft))[step.num_accepted :])
     ]
-    return [*kept, *fallen[:1], *own, *fallen[1:]] if corrected else [*kept, *own, *fallen]
+    return [*accepted, *fallen[:1], *own, *fallen[1:]] if corrected else [*accepted, *own, *fallen]
 
 
-def fallen_as(step: Step, place: int) -> Fallen:
+def fallen_as(step: Step, index: int) -> Fallen:
     """What became of the draft at a place behind what the round wrote."""
-    if place >= num_positions(step):
+    if index >= num_positions(step):
         return "unverified"
     # Where a tree goes on beside what was kept, a bonus stands for what was not guessed there.
     refusals = ("corrected", "bonus") if step.tree else ("corrected",)

@@ -33,8 +33,8 @@ class Differences(LazySequence[int]):
     def __len__(self) -> int:
         return len(self._sum)
 
-    def item_at(self, place: int) -> int:
-        return self._sum[place] - (self._sum[place - 1] if place else 0)
+    def item_at(self, index: int) -> int:
+        return self._sum[index] - (self._sum[index - 1] if index else 0)
 
 
 class StepHistory:
@@ -100,31 +100,31 @@ class StepHistory:
 
     def steps(self, start: int = 0) -> Iterator[Step]:
         """The steps from ``start`` on, those that are appended meanwhile included."""
-        place = start
-        while place < len(self):
-            yield self._log[place]
-            place += 1
+        index = start
+        while index < len(self):
+            yield self._log[index]
+            index += 1
 
     def between(self, start: int, stop: int) -> StepHistory:
         """The steps from ``start`` to before ``stop`` as a history of its own, which shares what holds them."""
         if start >= stop:
             return StepHistory()
-        part = StepHistory(self._log.between(start, stop))
-        for own, copy in ((self.time, part.time), (self.context_length, part.context_length)):
+        cut = StepHistory(self._log.between(start, stop))
+        for own, copy in ((self.time, cut.time), (self.context_length, cut.context_length)):
             copy.extend(own[start:stop])
-        for own_sum, copy_sum in zip(self._sums, part._sums, strict=True):
+        for own_sum, copy_sum in zip(self._sums, cut._sums, strict=True):
             copy_sum.extend(_less(own_sum[start:stop], own_sum[start - 1] if start else 0))
-        part._outcomes, part._drafted = self._outcomes[start:stop], self._drafted[start:stop]
-        part._timed = self._timed[start:stop]
-        part._beside_us.extend(_less(self._beside_us[start:stop], self._beside_us[start - 1] if start else 0))
+        cut._outcomes, cut._drafted = self._outcomes[start:stop], self._drafted[start:stop]
+        cut._timed = self._timed[start:stop]
+        cut._beside_us.extend(_less(self._beside_us[start:stop], self._beside_us[start - 1] if start else 0))
         first, last = bisect_right(self._paired, start), bisect_left(self._paired, stop)
-        part._paired.extend(place - start for place in self._paired[first:last])
-        part._pairs.extend(self._pairs[first:last])
-        part._tallies = _tally(part._outcomes)
-        part.latest = part._log[stop - start - 1]
-        last_drafted = part._drafted.rfind(1)
-        part.latest_drafted = part._log[last_drafted] if last_drafted >= 0 else None
-        return part
+        cut._paired.extend(index - start for index in self._paired[first:last])
+        cut._pairs.extend(self._pairs[first:last])
+        cut._tallies = _tally(cut._outcomes)
+        cut.latest = cut._log[stop - start - 1]
+        last_drafted = cut._drafted.rfind(1)
+        cut.latest_drafted = cut._log[last_drafted] if last_drafted >= 0 else None
+        return cut
 
     @property
     def num_tokens(self) -> int:
@@ -159,8 +159,8 @@ class StepHistory:
         """What a factor counts of the rounds up to and with step ``index``; ``pairs`` are what it counts them with."""
         index = range(len(self))[index]
         drafted = self._drafted.count(1, 1, index + 1)
-        passed, told = self.time[index] - self.time[0], self.total_us_sum[index] - self.total_us_sum[0]
-        rest = max(passed - told - self._beside_us[index] + self._beside_us[0], 0) / max(told, 1)
+        passed, measured_us = self.time[index] - self.time[0], self.total_us_sum[index] - self.total_us_sum[0]
+        rest = max(passed - measured_us - self._beside_us[index] + self._beside_us[0], 0) / max(measured_us, 1)
         tokens = self.emitted_sum[index] - self.emitted_sum[0]
         rows = 1 + (self.verified_sum[index] - self.verified_sum[0]) / max(drafted, 1)
         return Decoded(tokens, drafted, index - drafted, rows, rest)
@@ -178,17 +178,18 @@ class StepHistory:
         """Some rounds with a draft, evenly from all up to and with step ``index``, beside a pass over one row that took
         so many milliseconds elsewhere."""
         places = range(1, range(len(self))[index] + 1, max(len(self) // most, 1))
-        told = ((self.total_us[place] / MICROSECONDS, self.verified[place]) for place in places if self._drafted[place])
-        return [Pair(one_row, took, verified + 1) for took, verified in told if took > 0]
+        drafted = (step for step in places if self._drafted[step])
+        timed = ((self.total_us[step] / MICROSECONDS, self.verified[step]) for step in drafted)
+        return [Pair(one_row, took, verified + 1) for took, verified in timed if took > 0]
 
     def pass_times(self, index: int) -> Iterator[tuple[int, int]]:
         """Rows and microseconds of each pass of the target up to and with step ``index``, those that were taken to
         compare included, and the prompt's left out."""
-        for place in range(1, range(len(self))[index] + 1):
-            if self._timed[place] and self.verify_us[place] > 0:
-                yield self.verified[place] + 1, self.verify_us[place]
-            if (beside := self._beside_us[place] - self._beside_us[place - 1]) > 0:
-                yield 1, beside
+        for earlier in range(1, range(len(self))[index] + 1):
+            if self._timed[earlier] and self.verify_us[earlier] > 0:
+                yield self.verified[earlier] + 1, self.verify_us[earlier]
+            if (beside_us := self._beside_us[earlier] - self._beside_us[earlier - 1]) > 0:
+                yield 1, beside_us
 
     def is_timed(self, index: int) -> bool:
         """Whether it is known how long draft and verify of step ``index`` took."""
@@ -231,8 +232,8 @@ class StepHistory:
 
     def _pair(self, step: Step) -> None:
         """Looks for a pass of one row beside a round with a draft: taken for that, or itself a round."""
-        beside = self._beside_us[-1] if self._beside_us else 0
-        self._beside_us.append(beside + microseconds((step.alone_ms or 0.0) / 1000))
+        beside_us = self._beside_us[-1] if self._beside_us else 0
+        self._beside_us.append(beside_us + microseconds((step.alone_ms or 0.0) / 1000))
         before = self.latest
         if before is not None and (before.turn != step.turn or not before.index):
             before = None  # the first round of an answer is the prompt's

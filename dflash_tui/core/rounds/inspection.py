@@ -103,7 +103,7 @@ class Inspection:
         return f"{spent} {made} {product}{alone}", f"{together} {made} {product}{alone}", f"{together} {made} {alone}"
 
     @property
-    def found(self) -> str:
+    def match_words(self) -> str:
         """A line that says where in the text the round's drafts were found, such as ``found 120 tokens back: the newest
         3 tokens stood there, then “for i”``; empty where they were not looked up."""
         match = self.step.match
@@ -151,10 +151,10 @@ class Inspection:
         cost = f"costs {choice.cost_ms:.2f} ms" if choice.cost_ms >= 0.005 else "costs under 0.01 ms"
         if verified == drafted and not step.tree:  # a chance of nearly 1 beside a guess that fell would read as wrong
             return f"checked {which}: the {ordinal(drafted)} {cost}", f"checked {which}"
-        said = f"checked {f'the {verified} likeliest' if step.tree else which}: "
+        start = f"checked {f'the {verified} likeliest' if step.tree else which}: "
         likely = f"the {ordinal(further)} is kept in {_percent(choice.chance)}"
         brief = f"checked {verified}: {likely}, {cost}"
-        return f"{said}{likely} of such rounds and {cost}", f"{said}{likely}, {cost}", brief
+        return f"{start}{likely} of such rounds and {cost}", f"{start}{likely}, {cost}", brief
 
     @property
     def _tried(self) -> bool:
@@ -182,27 +182,27 @@ class Inspection:
 
     def column_of(self, token: int) -> int | None:
         """Which column shows a token of the answer; None when another round emitted it."""
-        place = token - self.first_token
-        return place if 0 <= place < len(self.step.emitted) else None
+        index = token - self.first_token
+        return index if 0 <= index < len(self.step.emitted) else None
 
-    def why(self, place: int) -> str:
+    def why(self, index: int) -> str:
         """One sentence: why a column's draft was kept or not. Empty for a damaged trace's round without one."""
         if not self.columns:
             return ""
-        column = self.columns[place]
+        column = self.columns[index]
         draft, choice = column.draft, column.choice
         picked = self._picked(column)
         match column.outcome:
-            case "accepted" if draft and (kept := column.kept_further):
+            case "accepted" if draft and (other := column.kept_further):
                 first = f"the first, {quoted(draft.text)} ({_percent(draft.probability)}), was not what the target said"
-                which = f"the drafter's {_nth(kept.token.choice)} choice ({_percent(kept.token.probability)} likely)"
-                if kept.token.source == "lookup":
+                which = f"the drafter's {_nth(other.token.choice)} choice ({_percent(other.token.probability)} likely)"
+                if other.token.source == "lookup":
                     which = "what came next where the text stood before"
                 return f"{picked}: that is {which}, so it is kept; {first}."
             case "accepted" if draft and draft.source == "lookup":
                 return f"{picked}: that is what came next where the text stood before, so it is kept."
             case "accepted":
-                return f"{picked}: that is what the drafter had guessed{self._knowing(place)}, so it is kept."
+                return f"{picked}: that is what the drafter had guessed{self._knowing(index)}, so it is kept."
             case "rejected" if draft and choice:
                 given = "" if draft.target_probability is None else f" ({_percent(draft.target_probability)})"
                 fallen = [each.token for each in column.further if each.fate == "rejected"]
@@ -211,7 +211,7 @@ class Inspection:
                 falls = f" nor the drafter's {more}" * bool(others)
                 falls += " nor what was looked up" * (others < len(fallen))
                 falls += ": the guesses fall" if fallen else ": the guess falls"
-                guess = f"{quoted(draft.text)}{given}{self._knowing(place)}"
+                guess = f"{quoted(draft.text)}{given}{self._knowing(index)}"
                 return f"{picked}, not {guess}{falls}, the target's token stands."
             case "bonus" if self.step.tree:
                 return f"Behind what was kept nothing was checked, so the target adds one: {_lower(picked)}."
@@ -239,7 +239,7 @@ class Inspection:
     def turning(self) -> str:
         """The sentence that says why the round went no further: of the first place where it kept no guess."""
         columns = enumerate(self.columns)
-        return self.why(next((place for place, each in columns if each.outcome != "accepted"), len(self.columns) - 1))
+        return self.why(next((index for index, each in columns if each.outcome != "accepted"), len(self.columns) - 1))
 
     def _picked(self, column: Column) -> str:
         """The clause that says how the target chose its token: the likeliest at temperature 0, else drawn, where known
@@ -256,24 +256,24 @@ class Inspection:
             return f"The target's sample is {name}{share}"
         return f"The random number u = {column.noise:.3f} falls on {name} ({odds or NOT_KNOWN} of the target's odds)"
 
-    def _knowing(self, place: int) -> str:
+    def _knowing(self, index: int) -> str:
         """The end of a clause about a guess of the drafter, which says what that was made from beside the text: its own
         guess before, in methods where it is, and how; empty for a first guess, and where all are made at once."""
-        before = self.columns[place - 1].draft if place else None
+        before = self.columns[index - 1].draft if index else None
         how = CONDITIONED.get(self.method) if self.method else None
         return "" if how is None or before is None else f"{how} {quoted(before.text)}"
 
-    def choices(self, place: int) -> str:
+    def choices(self, index: int) -> str:
         """All that was verified at a column, in a sentence; empty where that was the drafter's first choice alone."""
-        column = self.columns[place]
+        column = self.columns[index]
         if column.draft is None or not column.further:
             return ""
-        told = [f"{quoted(column.draft.text)} {_percent(column.draft.probability)}"]
-        told += [f"{quoted(each.token.text)} {_percent(each.token.probability)}" for each in column.further]
+        chosen = [f"{quoted(column.draft.text)} {_percent(column.draft.probability)}"]
+        chosen += [f"{quoted(each.token.text)} {_percent(each.token.probability)}" for each in column.further]
         if column.further[-1].token.source == "lookup":
-            *told, found = told
-            return f"The drafter's choices here: {', '.join(told)}. Looked up: {found}."
-        return f"The drafter's choices here: {', '.join(told)}."
+            *chosen, looked_up = chosen
+            return f"The drafter's choices here: {', '.join(chosen)}. Looked up: {looked_up}."
+        return f"The drafter's choices here: {', '.join(chosen)}."
 
 
 def inspect(
@@ -290,9 +290,9 @@ def inspect(
     tokens; ``seed``: of the engine's noise, None where it was another's; ``recurs`` and ``method`` as of
     ``EngineReady``."""
     step, before = history[index], history.tokens_before(index)
-    found = inspect_step(step, before, first_position + before, seed, plain_ms, times)
+    inspection = inspect_step(step, before, first_position + before, seed, plain_ms, times)
     return replace(
-        found,
+        inspection,
         recurs=recurs,
         method=method,
         widths=tuple(history.verified[max(index - LONGEST_LOOK + 1, 1) : index + 1]),
@@ -314,21 +314,21 @@ def inspect_step(
 ) -> Inspection:
     """Take a step apart whose first token is the answer's ``first_token`` and stands at ``position``."""
     columns, further = [], further_choices(step)
-    for place, (draft, choice) in enumerate(zip_longest(step.draft, step.emitted)):
+    for index, (draft, choice) in enumerate(zip_longest(step.draft, step.emitted)):
         sampled = choice is not None and step.temperature > 0
-        noise = uniform(seed, position + place) if sampled and seed is not None else None
-        others = tuple(further[place]) if place < len(further) else ()
-        columns.append(Column(place + 1, _outcome(step, place), draft, choice, noise, others))
+        noise = uniform(seed, position + index) if sampled and seed is not None else None
+        others = tuple(further[index]) if index < len(further) else ()
+        columns.append(Column(index + 1, _outcome(step, index), draft, choice, noise, others))
     if plain_ms is not None and step.verify_ms:  # a pass over one row costs no more than this one did, under its load
         plain_ms = min(plain_ms, step.verify_ms)
     return Inspection(step, first_token, tuple(columns), plain_ms, times)
 
 
-def _outcome(step: Step, place: int) -> Outcome:
-    if place < len(step.emitted):
-        verdict = step.emitted[place].verdict
+def _outcome(step: Step, index: int) -> Outcome:
+    if index < len(step.emitted):
+        verdict = step.emitted[index].verdict
         return "rejected" if verdict == "corrected" else verdict
-    return fallen_as(step, place)
+    return fallen_as(step, index)
 
 
 def ordinal(number: int) -> str:

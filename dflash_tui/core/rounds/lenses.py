@@ -47,12 +47,12 @@ class LensReading:
         if self._lens != "confidence" or not 0 <= token < history.num_tokens:
             return None
         step = history.step_of_token(token)
-        place = token - history.tokens_before(step)
-        if place >= history.accepted[step]:
+        index = token - history.tokens_before(step)
+        if index >= history.accepted[step]:
             return "undrafted"
         block = step // ROUNDS
         complete = min((block + 1) * ROUNDS, len(history))
-        return _SURE[self._block(block, complete)[step % ROUNDS][place]]
+        return _SURE[self._block(block, complete)[step % ROUNDS][index]]
 
     def _decode_block(self, block: int, end: int) -> list[bytes]:
         """The bin of every accepted draft of a block up to ``end``: a step's neighbours are read with it."""

@@ -32,7 +32,7 @@ class Player:
     @property
     def phase(self) -> Phase:
         starts = phase_starts(self.history, self.step)
-        return PHASES[max(place for place, start in enumerate(starts) if self.passed >= start)]
+        return PHASES[max(index for index, start in enumerate(starts) if self.passed >= start)]
 
     @property
     def at_end(self) -> bool:
@@ -60,17 +60,17 @@ class Player:
 
     def next_phase(self) -> None:
         """Go to the beginning of the next phase, which may be the next round's first."""
-        place = PHASES.index(self.phase) + 1
-        if place < len(PHASES):
-            self.show_from(PHASES[place])
+        index = PHASES.index(self.phase) + 1
+        if index < len(PHASES):
+            self.show_from(PHASES[index])
         elif self.step + 1 < len(self.history):
             self.step, self.passed = self.step + 1, 0.0
 
     def previous_phase(self) -> None:
         """Go to the beginning of the phase before, which may be the last one of the round before."""
-        place = PHASES.index(self.phase) - 1
-        if place >= 0:
-            self.show_from(PHASES[place])
+        index = PHASES.index(self.phase) - 1
+        if index >= 0:
+            self.show_from(PHASES[index])
         elif self.step > 0:
             self.step -= 1
             self.show_from(PHASES[-1])
@@ -110,11 +110,11 @@ class Quiz:
         """Another round is on show; the score stays."""
         self.asked, self.guess = False, None
 
-    def answer(self, guess: int, kept: int) -> None:
+    def answer(self, guess: int, accepted: int) -> None:
         self.asked, self.guess = False, guess
         self.num_answers += 1
-        self.num_right += guess == kept
-        self.total_off += abs(guess - kept)
+        self.num_right += guess == accepted
+        self.total_off += abs(guess - accepted)
 
     @property
     def score(self) -> str:

@@ -56,7 +56,7 @@ class Traveller:
     def beginning(self, turn: int) -> Position | None:
         """The first round of a turn that has a draft to look at; without any the one behind the prompt."""
         history = self.history(turn)
-        drafted = (place for place, step in enumerate(history or ()) if step.draft)
+        drafted = (index for index, step in enumerate(history or ()) if step.draft)
         return self.at(turn, next(drafted, 1))
 
     def of_token(self, turn: int, token: int) -> Position | None:
@@ -65,43 +65,43 @@ class Traveller:
             return None
         return Position(turn, history.step_of_token(token), token)
 
-    def next_token(self, place: Position, direction: int) -> Position | None:
+    def next_token(self, here: Position, direction: int) -> Position | None:
         """The token beside the cursor's; without a cursor, the round's first or last."""
-        history = self.history(place.turn)
+        history = self.history(here.turn)
         if history is None:
             return None
-        if place.token is not None:
-            return self.of_token(place.turn, place.token + direction)
-        edge = history.tokens_before(place.step) if direction > 0 else history.emitted_sum[place.step] - 1
-        return replace(place, token=edge)
+        if here.token is not None:
+            return self.of_token(here.turn, here.token + direction)
+        edge = history.tokens_before(here.step) if direction > 0 else history.emitted_sum[here.step] - 1
+        return replace(here, token=edge)
 
-    def next_step(self, place: Position, direction: int) -> Position | None:
+    def next_step(self, here: Position, direction: int) -> Position | None:
         """The round before (-1) or behind (1), in the neighbouring turn if need be."""
-        return self._search(place, direction, lambda history, step: True)
+        return self._search(here, direction, lambda history, step: True)
 
-    def next_rejection(self, place: Position, direction: int) -> Position | None:
+    def next_rejection(self, here: Position, direction: int) -> Position | None:
         """The nearest round in that direction whose draft was corrected."""
-        return self._search(place, direction, lambda history, step: history.was_corrected(step))
+        return self._search(here, direction, lambda history, step: history.was_corrected(step))
 
-    def next_with(self, place: Position, accepted: int) -> Position | None:
+    def next_with(self, here: Position, accepted: int) -> Position | None:
         """The next speculative round of this turn that accepted so many drafts; from the start again after the last."""
-        history = self.history(place.turn)
+        history = self.history(here.turn)
         if history is None:
             return None
         count = len(history)
-        order = ((place.step + 1 + ahead) % count for ahead in range(count))
-        found = (step for step in order if history.verified[step] and history.accepted[step] == accepted)
-        step = next(found, None)
-        return None if step is None else Position(place.turn, step)
+        order = ((here.step + 1 + ahead) % count for ahead in range(count))
+        matching = (step for step in order if history.verified[step] and history.accepted[step] == accepted)
+        step = next(matching, None)
+        return None if step is None else Position(here.turn, step)
 
-    def _search(self, place: Position, direction: int, wanted: Callable[[StepHistory, int], bool]) -> Position | None:
+    def _search(self, here: Position, direction: int, wanted: Callable[[StepHistory, int], bool]) -> Position | None:
         for turn in self.turns[::direction]:
-            if (turn.number - place.turn) * direction < 0:
+            if (turn.number - here.turn) * direction < 0:
                 continue
             steps = range(len(turn.history))
-            if turn.number == place.turn:
-                steps = steps[place.step + 1 :] if direction > 0 else steps[: place.step]
-            found = next((step for step in steps[::direction] if wanted(turn.history, step)), None)
-            if found is not None:
-                return Position(turn.number, found)
+            if turn.number == here.turn:
+                steps = steps[here.step + 1 :] if direction > 0 else steps[: here.step]
+            step_index = next((step for step in steps[::direction] if wanted(turn.history, step)), None)
+            if step_index is not None:
+                return Position(turn.number, step_index)
         return None

@@ -34,7 +34,7 @@ def num_positions(step: Step) -> int:
 def further_choices(step: Step) -> list[list[Further]]:
     """Each position's choices behind the first, likeliest first; each once, with the most that came of it anywhere in
     the tree."""
-    found: list[dict[int, Further]] = [{} for _ in range(num_positions(step))] if step.tree else []
+    choices: list[dict[int, Further]] = [{} for _ in range(num_positions(step))] if step.tree else []
     path = (0, *accepted_in(step)) if step.tree else (0,)
     corrected = bool(step.emitted) and step.emitted[-1].verdict == "corrected"
     for row, token in enumerate(step.tree, 1):
@@ -42,7 +42,7 @@ def further_choices(step: Step) -> list[list[Further]]:
             continue
         judged = token.parent in (path if corrected else path[:-1])
         fate: ChoiceFate = "accepted" if row in path else "rejected" if judged else "discarded"
-        here = found[token.depth - 1]
+        here = choices[token.depth - 1]
         if fate != "discarded" or token.choice not in here:
             here[token.choice] = Further(token, fate)
-    return [[here[choice] for choice in sorted(here)] for here in found]
+    return [[here[choice] for choice in sorted(here)] for here in choices]

@@ -69,17 +69,17 @@ def list_sessions(directory: Path | None = None) -> list[SessionSummary]:
 
 def survey(directory: Path | None = None) -> tuple[list[SessionSummary], list[str]]:
     """Every conversation that can be read, the latest first, and in a sentence each why others can't."""
-    found, unreadable = [], []
+    sessions, unreadable = [], []
     for path in sorted((directory or sessions_directory()).glob(f"*{SUFFIX}")):
         try:
-            found.append(_summarise(path))
+            sessions.append(_summarise(path))
         except FileNotFoundError:
             continue  # gone meanwhile, or a link to nowhere
         except OSError as error:
             unreadable.append(f"{path} can't be read: {(error.strerror or str(error)).lower()}.")
         except ValueError as error:
             unreadable.append(str(error))
-    return sorted(found, key=lambda summary: summary.changed, reverse=True), unreadable
+    return sorted(sessions, key=lambda summary: summary.changed, reverse=True), unreadable
 
 
 def find_session(words: str, directory: Path | None = None) -> Path:
@@ -88,28 +88,28 @@ def find_session(words: str, directory: Path | None = None) -> Path:
     folder = directory or sessions_directory()
     if words.endswith(SUFFIX) and Path(words).is_file():
         return Path(words)
-    found = sorted(path for path in folder.glob(f"*{SUFFIX}") if words and words in path.stem)
-    exact = [path for path in found if path.stem == words]
-    if len(exact or found) == 1:
-        return (exact or found)[0]
+    matching = sorted(path for path in folder.glob(f"*{SUFFIX}") if words and words in path.stem)
+    exact = [path for path in matching if path.stem == words]
+    if len(exact or matching) == 1:
+        return (exact or matching)[0]
     hint = "dflash-chat sessions lists them."
-    if not found:
+    if not matching:
         raise ArchiveError(f"There is no conversation {words!r}.", hint)
-    raise ArchiveError(f"{len(found)} conversations have {words!r} in their id.", f"Write more of it: {hint}")
+    raise ArchiveError(f"{len(matching)} conversations have {words!r} in their id.", f"Write more of it: {hint}")
 
 
 def _latest_first(directory: Path | None) -> list[Path]:
     """The files of conversations, that in which something was last said first. Raises :class:`ArchiveError` when there
     is none."""
-    folder, found = directory or sessions_directory(), []
+    folder, sessions = directory or sessions_directory(), []
     for path in folder.glob(f"*{SUFFIX}"):
         with suppress(OSError):  # a link to nowhere
             facts = path.stat()
             if facts.st_size:  # what a full disk or a power cut leaves empty holds nothing to go on with
-                found.append((facts.st_mtime, path))
-    if not found:
+                sessions.append((facts.st_mtime, path))
+    if not sessions:
         raise ArchiveError("There is no conversation to continue yet.", "dflash-chat starts one.")
-    return [path for _, path in sorted(found, reverse=True)]
+    return [path for _, path in sorted(sessions, reverse=True)]
 
 
 def open_session(path: Path) -> Conversation:
@@ -129,7 +129,7 @@ def reopen(path: Path) -> tuple[Conversation, SessionLog]:
     conversation = open_session(path)
     try:
         log = SessionLog.resume(path)
-        log.knows(file for turn in conversation.tree for file in turn.beside.files)
+        log.knows(file for turn in conversation.tree for file in turn.attached.files)
         return conversation, log
     except BlockingIOError:
         raise OpenElsewhere(conversation.name) from None
@@ -190,7 +190,7 @@ def _turn_markdown(turn: Turn) -> str:
     answer = turn.answer
     if answer and not answer.endswith("\n"):
         answer += "\n"
-    files = "".join(f"> \n> *{in_line(file.name)}, {tokens_of(file)}*\n" for file in turn.beside.files)
+    files = "".join(f"> \n> *{in_line(file.name)}, {tokens_of(file)}*\n" for file in turn.attached.files)
     return f"{quoted}\n{files}\n{answer}{_ending(turn)}{''.join(map(_run_markdown, turn.runs))}"
 
 

@@ -11,7 +11,7 @@ from engine.rounds.statistics import TurnMeter
 from ..records.blocks import Block, block_of, columns_of, decoded
 from ..records.numbers import RecordError
 from .checked_events import RecordedEvent
-from .session_file import Line
+from .session_file import JsonLine
 
 
 class Shortening:
@@ -59,12 +59,12 @@ class Shortening:
         return data
 
 
-def round_line(first: int, step: Step) -> Line:
+def round_line(first: int, step: Step) -> JsonLine:
     """A round in flight: a block of one, which anybody can read."""
     return columns_of(step.turn, first, [step])
 
 
-def block_line(block: bytes) -> Line:
+def block_line(block: bytes) -> JsonLine:
     return b64encode(block).decode("ascii")
 
 

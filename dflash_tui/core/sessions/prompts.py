@@ -46,9 +46,9 @@ class PromptHistory:
         if self._path is not None:
             _append(self._path, _encode(parts))
 
-    def whole(self, place: int) -> tuple[str, tuple[str, ...]]:
+    def whole(self, index: int) -> tuple[str, tuple[str, ...]]:
         """A question, and the texts in it that were pasted."""
-        return self.entries[place], self.pasted.get(self.entries[place], ())
+        return self.entries[index], self.pasted.get(self.entries[index], ())
 
     def search(self, words: str) -> list[str]:
         """Different questions holding every one of ``words``, newest first; commands only if these begin like one."""
@@ -90,9 +90,9 @@ def _parts(text: str, pasted: Sequence[str]) -> list[str]:
     """The text in parts, of which every second one was pasted."""
     parts, rest = list[str](), text
     for paste in (each.strip("\n") for each in pasted):
-        typed, found, behind = rest.partition(paste) if paste else ("", "", "")
-        if found:
-            parts, rest = [*parts, typed, found], behind
+        typed, separator, behind = rest.partition(paste) if paste else ("", "", "")
+        if separator:
+            parts, rest = [*parts, typed, separator], behind
     return [*parts, rest]
 
 
@@ -107,15 +107,15 @@ def _read(path: Path) -> list[list[str]]:
 
 
 def _encode(parts: list[str]) -> bytes:
-    said = parts if len(parts) > 1 else parts[0]
-    return (json.dumps(said, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+    content = parts if len(parts) > 1 else parts[0]
+    return (json.dumps(content, ensure_ascii=False) + "\n").encode("utf-8", "replace")
 
 
 def _decode(raw: bytes) -> list[str]:
     """The parts of the question that a line of a history holds; none for a damaged line, which costs only itself."""
     try:
-        said = json.loads(raw)
+        content = json.loads(raw)
     except ValueError:
         return []
-    parts = said if isinstance(said, list) else [said]
-    return parts if all(isinstance(part, str) for part in parts) else []
+    parts = content if isinstance(content, list) else [content]
+    return parts if all(isinstance(text, str) for text in parts) else []

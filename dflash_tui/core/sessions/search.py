@@ -240,8 +240,8 @@ class Search:
             self._database.execute("BEGIN IMMEDIATE")
             for file in files:
                 self._forget([file.path.name])
-                title, said = _read(file.path)
-                self._store(file, title, said)
+                title, texts = _read(file.path)
+                self._store(file, title, texts)
             self._database.execute("COMMIT")
         except sqlite3.OperationalError:  # locked, or the disk is full
             with suppress(sqlite3.Error):
@@ -252,19 +252,19 @@ class Search:
             return files
         return []
 
-    def _store(self, file: _File, title: str, said: list[_Said]) -> None:
+    def _store(self, file: _File, title: str, texts: list[_Said]) -> None:
         """Row numbers follow the time, so that the latest are found first without sorting."""
         database = self._database
         assert database is not None
         first = file.changed_ns // 1_000_000_000 * STRIDE * STRIDE
         while database.execute("SELECT 1 FROM files WHERE first = ?", (first,)).fetchone():
             first += STRIDE
-        rows = said[: STRIDE - 1]
-        if rest := said[STRIDE - 1 :]:
+        rows = texts[: STRIDE - 1]
+        if rest := texts[STRIDE - 1 :]:
             rows.append(_Said(rest[0].turn, rest[0].part, "\n".join(each.text for each in rest)))
         database.executemany(
             "INSERT INTO said (rowid, text, turn, part) VALUES (?, ?, ?, ?)",
-            ((first + place, _WIDE.sub(JOINER, each.text), each.turn, each.part) for place, each in enumerate(rows)),
+            ((first + index, _WIDE.sub(JOINER, each.text), each.turn, each.part) for index, each in enumerate(rows)),
         )
         facts = (file.path.name, file.size, file.changed_ns, title, first, len(rows))
         database.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?)", facts)
@@ -281,11 +281,11 @@ class Search:
                 " ORDER BY rowid DESC",
                 (query, first, behind),
             )
-            for row, text, turn, part in rows:
+            for row, text, turn, which in rows:
                 facts = "SELECT name, size, changed, title FROM files WHERE first <= ? ORDER BY first DESC LIMIT 1"
-                if (found := self._database.execute(facts, (row,)).fetchone()) is not None:
-                    file = _File(self.directory / found[0], found[1], found[2])
-                    yield Hit(file.path, found[3], file.changed, turn, part, text.replace(JOINER, "")), file
+                if (row_facts := self._database.execute(facts, (row,)).fetchone()) is not None:
+                    file = _File(self.directory / row_facts[0], row_facts[1], row_facts[2])
+                    yield Hit(file.path, row_facts[3], file.changed, turn, which, text.replace(JOINER, "")), file
         except sqlite3.OperationalError:
             return
         except sqlite3.DatabaseError:
@@ -307,20 +307,20 @@ def excerpt(text: str, words: str, length: int) -> tuple[str, list[tuple[int, in
     wanted = [word for word in _wanted(words) if word]
     line = " ".join(text.split())
     low = line.casefold()
-    first = min((place for word in wanted if (place := low.find(word)) >= 0), default=0)
+    first = min((word_start for word in wanted if (word_start := low.find(word)) >= 0), default=0)
     start = max(min(first - length // 3, len(line) - length), 0)
     if start:
         start = line.rfind(" ", start - 20, start + 1) + 1 or start
-    part = line[start : start + length]
-    shown = f"{'…' if start else ''}{part}{'…' if start + length < len(line) else ''}"
+    cut = line[start : start + length]
+    shown = f"{'…' if start else ''}{cut}{'…' if start + length < len(line) else ''}"
     marks = [match.span() for word in wanted for match in re.finditer(re.escape(word), shown.casefold())]
     return shown, sorted(marks)
 
 
 def _wanted(words: str) -> list[str]:
     """The words, folded; quotes hold several together."""
-    found = (match.strip('"').casefold() for match in _WORD.findall(words))
-    return [word for word in (" ".join(each.replace('"', " ").split()) for each in found) if word]
+    wanted = (match.strip('"').casefold() for match in _WORD.findall(words))
+    return [word for word in (" ".join(each.replace('"', " ").split()) for each in wanted) if word]
 
 
 def _file(path: Path) -> _File | None:
@@ -350,22 +350,22 @@ def _read(path: Path) -> tuple[str, list[_Said]]:
         conversation = load_session(path)
     except (OSError, ValueError):
         return "", []
-    said: list[_Said] = []
+    texts: list[_Said] = []
     for turn in conversation.tree:
-        said += [_Said(turn.number, "question", turn.question), _Said(turn.number, "answer", turn.answer)]
+        texts += [_Said(turn.number, "question", turn.question), _Said(turn.number, "answer", turn.answer)]
         if turn.name:
-            said.append(_Said(turn.number, "name", turn.name))
+            texts.append(_Said(turn.number, "name", turn.name))
     if conversation.title:
-        said.append(_Said(0, "name", conversation.title))
-    said = [replace(each, text=without_surrogates(each.text)) for each in said if each.text]
-    return without_surrogates(conversation.name), said
+        texts.append(_Said(0, "name", conversation.title))
+    texts = [replace(each, text=without_surrogates(each.text)) for each in texts if each.text]
+    return without_surrogates(conversation.name), texts
 
 
 def _read_through(files: Iterable[_File], wanted: list[str]) -> Iterator[Hit]:
     """Yields the hits in these files, read without an index."""
     for file in files:
-        title, said = _read(file.path)
-        for each in reversed(said):
+        title, texts = _read(file.path)
+        for each in reversed(texts):
             text = each.text.casefold()
             if all(word in text for word in wanted):
                 yield Hit(file.path, title, file.changed, each.turn, each.part, each.text)

@@ -15,7 +15,7 @@ from ..platforms import BINARY, close, last_byte, lock
 
 FORMAT_VERSION = 3
 """The version of conversations' files: the one that is written and read."""
-Line = dict[str, Any] | list[Any] | str
+JsonLine = dict[str, Any] | list[Any] | str
 """An object with a ``type`` or, where it is an event, its name; or rounds: see FORMAT.md."""
 OLD_TRACE = b"dflash-trace "
 """What recordings began with when they had a format of their own."""
@@ -30,7 +30,7 @@ _DECODER = json.JSONDecoder()
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def encode(lines: Iterable[Line]) -> bytes:
+def encode(lines: Iterable[JsonLine]) -> bytes:
     return "".join(_as_json(line) + "\n" for line in lines).encode("utf-8", "replace")
 
 
@@ -101,7 +101,7 @@ def rewrite_end(path: Path, descriptor: int, start: int, data: bytes) -> None:
         os.close(again)
 
 
-def kept(path: Path, descriptor: int) -> int:
+def recreate_if_deleted(path: Path, descriptor: int) -> int:
     """A descriptor of the file to write on: the one given, or, where somebody has deleted the file meanwhile, that of a
     new one with all that was written. Raises ``OSError``; then the one given holds all of it still."""
     if os.fstat(descriptor).st_nlink:
@@ -126,7 +126,7 @@ def _everything(descriptor: int) -> bytes:
     return b"".join(pieces)
 
 
-def append_line(path: Path, line: Line) -> None:
+def append_line(path: Path, line: JsonLine) -> None:
     """Add to a conversation that this program is not writing. Raises ``OSError``."""
     try:
         descriptor = open_whole(path)
@@ -141,16 +141,16 @@ def append_line(path: Path, line: Line) -> None:
         close(descriptor, path)
 
 
-def read_lines(path: Path) -> tuple[dict[str, Any], list[Line], int]:
+def read_lines(path: Path) -> tuple[dict[str, Any], list[JsonLine], int]:
     """The head of a conversation, its other lines without a last one cut short, and how many could not be read.
     ``OSError`` when unreadable, ``ValueError`` when it is no conversation or another version's."""
-    lines: list[Line] = []
+    lines: list[JsonLine] = []
     damaged, (first, *others) = 0, path.read_bytes().split(b"\n")
     head = check_head(path, first if others else b"")
     for raw in others[:-1]:
-        found, whole = records_in(raw)
+        records, whole = records_in(raw)
         damaged += not whole
-        lines += found
+        lines += records
     return head, lines, damaged
 
 
@@ -170,7 +170,7 @@ def check_head(path: Path, first: bytes) -> dict[str, Any]:
     return head
 
 
-def records_in(raw: bytes) -> tuple[list[Line], bool]:
+def records_in(raw: bytes) -> tuple[list[JsonLine], bool]:
     """The records in one line of a file, and whether they are all that it holds. There is one, but where a write was
     cut short by a full disk or a power cut, and the next stands behind it."""
     try:
@@ -178,22 +178,22 @@ def records_in(raw: bytes) -> tuple[list[Line], bool]:
     except (ValueError, RecursionError):
         pass
     text = raw.decode("utf-8", "replace")
-    found: list[Line] = []
-    place, whole, num_tries = 0, True, 0
-    while 0 <= place < len(text) and num_tries < MOST_RECORDS:
+    lines: list[JsonLine] = []
+    offset, whole, num_tries = 0, True, 0
+    while 0 <= offset < len(text) and num_tries < MOST_RECORDS:
         num_tries += 1
         try:
-            line, end = _DECODER.raw_decode(text, place)
+            line, end = _DECODER.raw_decode(text, offset)
         except (ValueError, RecursionError):
-            line, end = None, place
+            line, end = None, offset
         if _is_record(line):
-            found.append(line)
-            place = end
+            lines.append(line)
+            offset = end
         else:
             whole = False
-            begins = _BEGINNING.search(text, place + 1)
-            place = begins.start() if begins else -1
-    return found, whole and place == len(text)
+            begins = _BEGINNING.search(text, offset + 1)
+            offset = begins.start() if begins else -1
+    return lines, whole and offset == len(text)
 
 
 def _is_record(line: Any) -> bool:

@@ -19,7 +19,7 @@ from ..files.running import RunResult
 from ..records.numbers import RecordError
 from .checked_events import RecordedEvent, checked_event
 from .lines import block_in
-from .session_file import Line
+from .session_file import JsonLine
 
 UNKNOWN = "unknown"
 """When a question was asked whose line doesn't say it."""
@@ -47,7 +47,7 @@ class SessionReader:
         """Rounds whose predecessors have not come yet, each with its turn and its place in that."""
         self._text_left, self._rounds_left = MAX_TEXT, MAX_ROUNDS
 
-    def take(self, line: Line) -> None:
+    def take(self, line: JsonLine) -> None:
         """The next line. Raises ``KeyError``, ``TypeError`` or ``ValueError`` for one that tells nothing."""
         if not isinstance(line, dict):
             self._rounds(line)
@@ -61,20 +61,20 @@ class SessionReader:
             case "user":
                 self._ask(line)
             case "here":
-                self.tree.go(self._place(line["turn"]))
+                self.tree.go(self._turn_number(line["turn"]))
             case "taken_back":
-                self._take_back(self._place(line["turn"]))
+                self._take_back(self._turn_number(line["turn"]))
             case "branch":
-                self.tree[self._place(line["turn"])].name = _text(line, "name")
+                self.tree[self._turn_number(line["turn"])].name = _text(line, "name")
             case "file":
                 self._contents[_text(line, "digest")] = _text(line, "text")
             case "speed_up":
                 times = float(line["times"])
                 if not 0 < times < inf:
                     raise ValueError("that is no number of times")
-                self.tree[self._place(line["turn"])].speed_up = SpeedUp(times, line["about"] is True)
+                self.tree[self._turn_number(line["turn"])].speed_up = SpeedUp(times, line["about"] is True)
             case "ran":
-                self.tree[self._place(line["turn"])].runs.append(RunResult.from_line(line))
+                self.tree[self._turn_number(line["turn"])].runs.append(RunResult.from_line(line))
 
     def end(self) -> None:
         """Nothing more comes: rounds before which others are missing stand behind those that are there."""
@@ -88,7 +88,7 @@ class SessionReader:
 
     def _rounds(self, line: list[Any] | str) -> None:
         data, block = block_in(line)
-        turn = self.tree[self._place(block.turn)]
+        turn = self.tree[self._turn_number(block.turn)]
         if turn.misses(block):
             self._early.append((turn.number, block.first, line))
             return
@@ -98,19 +98,19 @@ class SessionReader:
         if min(self._rounds_left, self._text_left) < 0:
             raise OverflowError("This conversation is longer than this program reads.")
 
-    def _place(self, turn: object) -> int:
+    def _turn_number(self, turn: object) -> int:
         """The number of a turn that the file names."""
         if not isinstance(turn, int):
             raise TypeError("a turn's number is a number")
         return ROOT if turn == ROOT and turn not in self._numbers else self._numbers[turn]
 
     def _ask(self, line: Mapping[str, Any]) -> None:
-        told, text = line["turn"], _text(line, "text")
-        number = told if isinstance(told, int) and told > self.last_turn else self.last_turn + 1
+        turn_field, text = line["turn"], _text(line, "text")
+        number = turn_field if isinstance(turn_field, int) and turn_field > self.last_turn else self.last_turn + 1
         parent = self.tree.here
         if "parent" in line:
             try:
-                parent = self._place(line["parent"])
+                parent = self._turn_number(line["parent"])
             except (KeyError, TypeError):
                 self.damaged += 1
         if parent != ROOT and parent not in self.tree:
@@ -124,14 +124,14 @@ class SessionReader:
                 system=system if isinstance(system, str) else None,
                 time=time if isinstance(time, str) and time else UNKNOWN,
                 once=line.get("once") is True,
-                beside=self._beside(line),
+                attached=self._context_of(line),
             )
         )
         self.last_turn = number
-        if isinstance(told, int):
-            self._numbers[told] = number
+        if isinstance(turn_field, int):
+            self._numbers[turn_field] = number
 
-    def _beside(self, line: Mapping[str, Any]) -> QuestionContext:
+    def _context_of(self, line: Mapping[str, Any]) -> QuestionContext:
         """What goes with a question, by its line, without what can't be read."""
         try:
             return QuestionContext.from_line(line, self._contents)
@@ -148,12 +148,12 @@ class SessionReader:
         if line["event"] == "EngineReady":
             self.ready = _checked(line)
             return
-        turn = self.tree[self._place(line["turn"])]
+        turn = self.tree[self._turn_number(line["turn"])]
         known = {"settings": self._settings, "text": "", "thought": "", "statistics": {"acceptance_histogram": ()}}
         match replace(_checked({**known, **line}), turn=turn.number):
             case TurnStarted() as event:
                 self._settings = event.settings
-                turn.started = replace(event, question=turn.beside.prompt(turn.question))
+                turn.started = replace(event, question=turn.attached.prompt(turn.question))
                 turn.by, turn.settings = self.ready, event.settings
             case PrefillDone() as event:
                 turn.prefill_ms = event.milliseconds

@@ -37,15 +37,15 @@ from .checked_events import RecordedEvent, one_line
 from .lines import Shortening, block_line, round_line
 from .session_file import (
     FORMAT_VERSION,
-    Line,
+    JsonLine,
     append,
     append_line,
     encode,
-    kept,
     open_new,
     open_private,
     open_whole,
     read_lines,
+    recreate_if_deleted,
     rewrite_end,
 )
 from .session_reader import SessionReader
@@ -77,7 +77,7 @@ class SessionLog:
         self._shortening = Shortening()
         self._asked: int | None = None
         """The number of the latest question."""
-        self._waiting: list[Line] = [{"type": "session", "version": FORMAT_VERSION, "created": _now()}]
+        self._waiting: list[JsonLine] = [{"type": "session", "version": FORMAT_VERSION, "created": _now()}]
 
     @classmethod
     def create(cls, directory: Path | None = None) -> SessionLog:
@@ -129,16 +129,16 @@ class SessionLog:
         *,
         parent: int | None = None,
         once: bool = False,
-        beside: QuestionContext = NOTHING,
+        context: QuestionContext = NOTHING,
     ) -> None:
         """Write what the user asked, under which system prompt, and with the first question the head of the file.
         ``parent``: which turn it follows, where that isn't the one at which the conversation stands; ``once``: its
         settings are for this answer alone. What is in files is written once."""
         line = {"type": "user", "turn": turn, "text": text, "time": _now()} | ({"system": system} if system else {})
-        line |= ({} if parent is None else {"parent": parent}) | ({"once": True} if once else {}) | beside.to_line()
+        line |= ({} if parent is None else {"parent": parent}) | ({"once": True} if once else {}) | context.to_line()
         with self._lock:
             self._asked = turn
-            new = {file.digest: file for file in beside.files if file.digest not in self._contents}
+            new = {file.digest: file for file in context.files if file.digest not in self._contents}
             self._contents.update(new)
             head, self._waiting = self._waiting, []
             self._write([*head, *map(content_line, new.values()), line])
@@ -194,7 +194,7 @@ class SessionLog:
             return
         if turn not in (None, self._asked):
             question, files = without_files(event.question if isinstance(event, TurnStarted) else "")
-            self.user(turn, question, beside=QuestionContext(files))
+            self.user(turn, question, context=QuestionContext(files))
         with self._lock:
             if isinstance(event, Step):
                 assert rounds is not None, "a recorder has the rounds of every step"
@@ -222,7 +222,7 @@ class SessionLog:
         rounds.seal(rest=True)
         data = encode(map(block_line, rounds.blocks_from(first))) + bytes(self._between)
         with suppress(OSError):  # then the rounds stay as they are
-            self._descriptor = kept(self.path, self._descriptor)
+            self._descriptor = recreate_if_deleted(self.path, self._descriptor)
             rewrite_end(self.path, self._descriptor, start, data)
 
     def close(self, *, remove: bool = False) -> None:
@@ -237,7 +237,7 @@ class SessionLog:
                 descriptor, self._descriptor = self._descriptor, None
                 close(descriptor, self.path, remove=remove)
 
-    def _write(self, lines: Iterable[Line], *, rounds: bool = False) -> int | None:
+    def _write(self, lines: Iterable[JsonLine], *, rounds: bool = False) -> int | None:
         """Write lines, behind those that could not be written before: a disk that was full may have room again. Returns
         where in the file they begin; None where they could not be written, or others with them. ``rounds``: blocks will
         replace them."""
@@ -248,7 +248,7 @@ class SessionLog:
         try:
             if self._descriptor is None:
                 self._descriptor = open_private(self.path)
-            self._descriptor = kept(self.path, self._descriptor)
+            self._descriptor = recreate_if_deleted(self.path, self._descriptor)
             start = append(self._descriptor, self._unwritten)
         except OSError as error:
             self._flight = None
@@ -358,8 +358,10 @@ def _now() -> str:
 
 def _versions() -> dict[str, str]:
     """The versions of this program and of what computes, as a recording's head has them."""
-    found = {name: known for name in (PROGRAM, "torch", "triton", "transformers")
+    releases = {name: known for name in (PROGRAM, "torch", "triton", "transformers")
              if (known := installed_version(name)) != NOT_INSTALLED}  # fmt: skip
-    own = found.pop(PROGRAM, "")
-    others = ", ".join([f"Python {platform.python_version()}", *(f"{name} {known}" for name, known in found.items())])
+    own = releases.pop(PROGRAM, "")
+    others = ", ".join(
+        [f"Python {platform.python_version()}", *(f"{name} {known}" for name, known in releases.items())]
+    )
     return {"program": f"{PROGRAM} {own}".strip(), "versions": others}

@@ -77,9 +77,9 @@ class DraftTree:
         parents = torch.zeros(MAX_ROWS, dtype=torch.int32, device=device)
         return cls(TreeRows.allocate(device), parents, choices, AcceptedPath.allocate(device))
 
-    def pose(self, tree: Sequence[Node]) -> None:
+    def set_tree(self, tree: Sequence[Node]) -> None:
         """Sets the rows to a tree's, given in row order."""
-        self.rows.pose(tree)
+        self.rows.set_tree(tree)
         self.parents[1 : len(tree) + 1] = torch.tensor([node.parent for node in tree], dtype=torch.int32)
 
 

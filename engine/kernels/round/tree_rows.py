@@ -28,12 +28,12 @@ class TreeRows:
 
     @classmethod
     def allocate(cls, device: torch.device) -> TreeRows:
-        """Allocates rows that form a chain, until ``pose`` makes them a tree."""
+        """Allocates rows that form a chain, until ``set_tree`` makes them a tree."""
         rows = torch.arange(MAX_ROWS, dtype=torch.int32, device=device)
         trunk = torch.full((1,), MAX_ROWS, dtype=torch.int32, device=device)
         return cls(rows.clone(), rows.repeat(MAX_ROWS, 1), trunk)
 
-    def pose(self, tree: Sequence[Node]) -> None:
+    def set_tree(self, tree: Sequence[Node]) -> None:
         """Sets the rows to a tree's, given in row order (``trees.in_rows``)."""
         depths, paths = list(range(MAX_ROWS)), [list(range(MAX_ROWS)) for _ in range(MAX_ROWS)]
         trunk = 1

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from ...kernels.weights.int8 import Int8Weight
-from ...kernels.weights.kinds import bytes_of
 from ...layer_config import AttentionConfig, DeltaConfig
 from ...measured.ceiling import weight_bytes
 from ...models.target import TargetModel
@@ -70,14 +69,16 @@ def floor_of(shape: Shape, target: TargetModel, drafts_in_8_bits: bool = False) 
     dtype, head, weights = target.dtype, target.head, weight_bytes(target)
     with META:
         drafter = nn.Module() if shape.drafter is None else shape.drafter.build().to(dtype)
+    own_head = shape.drafter is not None and shape.drafter.tables.head  # then among its weights
+    read = [part for name, part in drafter.named_parameters() if not name.startswith("embed_tokens.")]
     return Floor(
         shape=shape,
         itemsize=dtype.itemsize,
         body=weights.body,
         expert=weights.expert,
         head=weights.head,
-        draft_head=_in_8_bits(head) if drafts_in_8_bits else head.nbytes,
-        drafter=sum(map(_in_8_bits, drafter.parameters())) if drafts_in_8_bits else bytes_of(drafter),
+        draft_head=0 if own_head else _in_8_bits(head) if drafts_in_8_bits else head.nbytes,
+        drafter=sum(_in_8_bits(part) if drafts_in_8_bits else part.nbytes for part in read),
     )
 
 

@@ -122,7 +122,7 @@ def play(
         failed = right < min(known_of, tokens)
         outcome = LookupOutcome(here.length, right, failed, taken, choices) if here.length else None
         draft_ms = costs.draft + costs.step * len(chances) if chances else 0.0
-        policy.took(context, len(chances), len(tree) + 1, draft_ms, costs.verify[len(tree)])
+        policy.observe_times(context, len(chances), len(tree) + 1, draft_ms, costs.verify[len(tree)])
         policy.observe(chances, tree, path, context, outcome)
         position += tokens
         rounds += 1

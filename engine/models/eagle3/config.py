@@ -103,7 +103,7 @@ class Eagle3Config(DrafterConfig):
 
     def tensor_name(self, headers: Headers) -> Callable[[str], str]:
         older = any(name.startswith("midlayer.") for name in headers)
-        norms = {f"fc_norm.{place}.": f"{name}." for place, name in enumerate(FC_NORMS) if f"{name}.weight" in headers}
+        norms = {f"fc_norm.{index}.": f"{name}." for index, name in enumerate(FC_NORMS) if f"{name}.weight" in headers}
         renamed = norms | ({"layers.0.": "midlayer."} if older else {})
 
         def name_of(parameter: str) -> str:

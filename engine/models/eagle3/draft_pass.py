@@ -48,8 +48,8 @@ class Eagle3DraftPass:
         out = HeadOutput.allocate(self._head.shape[0], self.tiles.head, device, keep_logits=False)
         self.out = replace(out, token=bound.tokens, ids=drafter.token_ids)
         self._waiting = Committed(bound.features, bound.rows.ingest_start, bound.rows.ingest_rows)
-        self._cache, kept = kept_of(cache)
-        self._hidden_rows = kept.rows
+        self._cache, last_rows = kept_of(cache)
+        self._hidden_rows = last_rows.rows
 
         def read(weight: Weight) -> Weight:
             return Int8Weight.of(weight.values) if in_8_bits and isinstance(weight, PlainWeight) else weight
@@ -74,7 +74,7 @@ class Eagle3DraftPass:
 
         hidden = config.hidden_size
         self._read, self._hidden, self._pairs = rows(len(config.taps) * hidden), rows(hidden), rows(2 * hidden)
-        self._beside = rows(2 * hidden)
+        self._joined_rows = rows(2 * hidden)
         """[16, hidden | embedding] of committed rows."""
         self._x, self._normed, self._act = rows(hidden), rows(hidden), rows(config.intermediate_size)
         self._mixed, self._projected, self._new_kv = rows(queries), rows(self._qkv.shape[0]), rows(self._kv.shape[0])
@@ -95,21 +95,21 @@ class Eagle3DraftPass:
         hidden, tiles, cache = self._hidden.shape[1], self.tiles, self._cache
         self._read.copy_(self._drafter.normed_features(features[:, :-hidden]))
         project(self._read, self._fc, self._hidden, tiles.context_kv, bias=self._fc_bias)
-        self._beside[:, :hidden].copy_(self._hidden)
-        self._beside[:, hidden:].copy_(features[:, -hidden:])
-        pair_committed(self._beside, start, count, self._hidden_rows, self._norms, self._first, self._pairs)
+        self._joined_rows[:, :hidden].copy_(self._hidden)
+        self._joined_rows[:, hidden:].copy_(features[:, -hidden:])
+        pair_committed(self._joined_rows, start, count, self._hidden_rows, self._norms, self._first, self._pairs)
         project(self._pairs, self._kv, self._new_kv, tiles.context_kv, bias=self._kv_bias)
         norm_rope_store(self._new_kv, self._head_norms, self._drafter.frequencies, cache.k, cache.v, self._first, count)
 
     def draft(self, count: int) -> None:
         """Drafts ``count`` tokens, one behind the other."""
         tiles, cache, eps = self.tiles, self._cache, self._eps
-        for place in range(count):
-            self._pair(place)
+        for index in range(count):
+            self._pair(index)
             project(self._pairs, self._qkv, self._projected, tiles.qkv, max_rows=1, bias=self._qkv_bias)
             attend_rows(
                 self._projected, self._head_norms, self._drafter.frequencies, cache.k, cache.v,
-                self._steps.cursors[place, :1], self._steps.rows[place, :1], self._layer, self._mixed, self._scratch,
+                self._steps.cursors[index, :1], self._steps.rows[index, :1], self._layer, self._mixed, self._scratch,
                 max_rows=1,
             )  # fmt: skip
             project(self._mixed, self._output, self._attended, tiles.output, max_rows=1, bias=self._output_bias)
@@ -118,18 +118,18 @@ class Eagle3DraftPass:
             project(self._act, self._down, self._fed, tiles.down, max_rows=1)
             add_and_norm(self._fed, self._x, self._last_norm, eps, self._normed, "qwen", max_rows=1)
             out = self.out
-            out = replace(out, token=out.token[place:], probability=out.probability[place:], peak=out.peak[place:])
+            out = replace(out, token=out.token[index:], probability=out.probability[index:], peak=out.peak[index:])
             head_rows(self._normed, self._head, None, out, tiles.head, max_rows=1)
             pick_rows(out, max_rows=1)
 
-    def _pair(self, place: int) -> None:
+    def _pair(self, index: int) -> None:
         """Lays the token before and the hidden state that stands before it side by side, and begins the residual."""
         embedding, scale = self._target.embed_tokens.weight, self._target.embedding_scale
         config, rows = self._drafter.config, self._rows
         residual = self._x, config.residual_normed
-        if place > 0:
+        if index > 0:
             before = self._normed if config.feeds_normed else self._x
-            pair_next(self.out.token[place - 1 :], embedding, scale, before, self._norms, self._pairs, *residual)
+            pair_next(self.out.token[index - 1 :], embedding, scale, before, self._norms, self._pairs, *residual)
             return
         pair_first(
             self.block, embedding, scale, self._hidden_rows, rows.cursor, rows.draft_width, self._norms, self._steps,

@@ -107,7 +107,7 @@ class Eagle3(PairedDrafter):
                 features = self.input_norm(features)
             case "each":
                 parts = zip(self.fc_norm, features.chunk(len(self.fc_norm), dim=-1), strict=True)
-                features = torch.cat([norm(part) for norm, part in parts], dim=-1)
+                features = torch.cat([norm(features_of_layer) for norm, features_of_layer in parts], dim=-1)
         return features
 
     def rows_of(self, features: Tensor) -> Pairs:

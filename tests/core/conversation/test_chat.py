@@ -127,9 +127,9 @@ def test_another_version_follows_the_same_question(chat: Chat, sent: list[Comman
     assert isinstance(again, Ask) and [message.content for message in again.messages] == ["one", "1", "two"]
     assert (again.settings.block_size, again.settings.seed, chat.settings.seed) == (4, 9, 0)
     answer(chat, "second")
-    assert chat.tree.place(3, "answer") == (2, 2) and chat.answers == ["1", "second"]
-    earlier = chat.tree.beside(3, "answer", -1)
-    assert earlier is not None and earlier.number == 2 and chat.tree.beside(2, "answer", -1) is None
+    assert chat.tree.version_of(3, "answer") == (2, 2) and chat.answers == ["1", "second"]
+    earlier = chat.tree.neighbour(3, "answer", -1)
+    assert earlier is not None and earlier.number == 2 and chat.tree.neighbour(2, "answer", -1) is None
     chat.visit(2)
     assert chat.answers == ["1", "2"] and chat.newest is not None and chat.newest.figures == TurnStatistics()
 
@@ -141,7 +141,7 @@ def test_any_question_can_be_asked_in_other_words(chat: Chat, sent: list[Command
     chat.ask("ONE", parent=chat.tree[1].parent)
     assert isinstance(sent[-1], Ask) and [message.content for message in sent[-1].messages] == ["ONE"]
     answer(chat, "I")
-    assert chat.answers == ["I"] and chat.tree.place(4, "question") == (2, 2)
+    assert chat.answers == ["I"] and chat.tree.version_of(4, "question") == (2, 2)
     chat.visit(1)
     assert chat.answers == ["1", "2", "3"], "back to where that branch was left"
     chat.go(2)

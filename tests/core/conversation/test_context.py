@@ -50,7 +50,7 @@ def test_the_oldest_go_until_the_rest_is_light(limit: int) -> None:
 
 def test_what_was_left_out_stays_so_further_on() -> None:
     said = talk(5)
-    said[3].beside = QuestionContext(left_out=(1, 2), carried=Carried("summary", "We spoke of cats."))
+    said[3].attached = QuestionContext(left_out=(1, 2), carried=Carried("summary", "We spoke of cats."))
     head, first, *_ = messages_of(said, "Be brief.", "and?")
     assert head.role == "system" and head.content.startswith("Be brief.") and "cats" in head.content
     assert first.content == "question 3"
@@ -107,16 +107,18 @@ def test_words_for_what_is_left() -> None:
 
 def test_folded_lines_and_their_texts_are_in_the_same_order() -> None:
     first, second = talk(2, "Fine.")
-    first.beside = QuestionContext((Attachment("a.txt", "aaa", 3), Attachment("b.txt", "bbb")))
+    first.attached = QuestionContext((Attachment("a.txt", "aaa", 3), Attachment("b.txt", "bbb")))
     first.runs = [RunResult(1, "ended", 0, 0.1, "out\n" * 20), RunResult(1, "timeout", None, 10.0, "")]
     second.question = "See ppp\n, ppp and ppp"
     pastes = pastes_in(second.question, ("ppp\n", "ppp", "gone"))
-    second.beside = QuestionContext((Attachment("c.txt", "ccc"),), (1,), Carried("summary", "In short."), pastes)
-    assert QuestionContext.from_line(second.beside.to_line(), {second.beside.files[0].digest: "ccc"}).pastes == pastes
+    second.attached = QuestionContext((Attachment("c.txt", "ccc"),), (1,), Carried("summary", "In short."), pastes)
+    assert (
+        QuestionContext.from_line(second.attached.to_line(), {second.attached.files[0].digest: "ccc"}).pastes == pastes
+    )
     spans = []
     for each in (first, second):
-        spans += [*before_question(each.beside), *words_of(each.question, each.beside)]
-        spans += [*behind_question(each.beside), *below_answer(each.runs)]
+        spans += [*before_question(each.attached), *words_of(each.question, each.attached)]
+        spans += [*behind_question(each.attached), *below_answer(each.runs)]
     heads = [span.text.strip() for span in spans if span.style == "fold"]
     found = folds([first, second])
     assert heads == [fold.head for fold in found]

@@ -36,11 +36,11 @@ def test_the_path_ends_where_the_last_question_was_asked() -> None:
 
 def test_the_same_words_are_versions_of_the_answer_and_others_of_the_question() -> None:
     tree = grown((0, "a"), (0, "a"), (0, "b"), (0, "a"))
-    assert numbers(tree.versions(2, "answer")) == [1, 2, 4] and tree.place(2, "answer") == (2, 3)
+    assert numbers(tree.versions(2, "answer")) == [1, 2, 4] and tree.version_of(2, "answer") == (2, 3)
     assert numbers(tree.versions(3, "question")) == [4, 3], "where the user was last"
     tree.go(1)
-    assert numbers(tree.versions(3, "question")) == [1, 3] and tree.place(3, "question") == (2, 2)
-    back, on = tree.beside(3, "question", -1), tree.beside(3, "question", 1)
+    assert numbers(tree.versions(3, "question")) == [1, 3] and tree.version_of(3, "question") == (2, 2)
+    back, on = tree.neighbour(3, "question", -1), tree.neighbour(3, "question", 1)
     assert back is not None and back.number == 1 and on is None
 
 
@@ -95,5 +95,5 @@ def test_a_deep_and_a_broad_tree_are_drawn_at_once() -> None:
     broad = grown(*((0, f"q{number}") for number in range(2000)))
     started = time.process_time()
     assert len(deep.outline()) == 3999 and len(broad.outline()) == 2000
-    assert broad.place(1000, "question") == (1000, 2000) and len(deep.path) > 1000
+    assert broad.version_of(1000, "question") == (1000, 2000) and len(deep.path) > 1000
     assert time.process_time() - started < 1.0

@@ -154,7 +154,7 @@ def test_what_no_longer_fits_is_asked_as_the_user_chooses(sit: Sit, way: str | N
         assert not any(each.content.startswith("one") for each in asked)
         assert ("In short." in asked[0].content) == (way == "summary")
         kept = load_session(first).turns
-        assert len(kept) == 4 and kept[3].beside.left_out
+        assert len(kept) == 4 and kept[3].attached.left_out
 
 
 def test_a_summary_that_takes_too_much_room_is_left_out_too(sit: Sit) -> None:

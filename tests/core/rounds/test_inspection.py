@@ -153,9 +153,9 @@ def test_what_was_looked_up_says_where_it_stood() -> None:
     step = make_step(1, 3)
     draft = tuple(replace(token, source="lookup") for token in step.draft)
     found = inspect_step(replace(step, draft=draft, match=Match(5, 1840)), 7, 107, None)
-    assert found.found == "found 1 840 tokens back: the newest 5 tokens stood there, then “x0x1x2”"
+    assert found.match_words == "found 1 840 tokens back: the newest 5 tokens stood there, then “x0x1x2”"
     assert "came next where the text stood before" in found.why(0)
-    assert inspect_step(step, 7, 107, None).found == ""
+    assert inspect_step(step, 7, 107, None).match_words == ""
 
 
 def test_a_memory_is_spoken_of_where_there_is_one() -> None:

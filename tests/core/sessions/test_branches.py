@@ -64,7 +64,7 @@ def test_every_version_comes_back(tmp_path: Path) -> None:
     assert shape(conversation) == [(1, 0, "1"), (2, 1, "2"), (3, 1, "")] and path_of(conversation) == [1, 2]
     third = conversation.tree[3]
     assert (third.name, third.once, third.by) == ("warm", True, READY)
-    assert conversation.tree.place(2, "answer") == (1, 2) and conversation.damaged == 0
+    assert conversation.tree.version_of(2, "answer") == (1, 2) and conversation.damaged == 0
     log = SessionLog.resume(log.path)
     say(log, 4, "three", ["3"])
     log.close()

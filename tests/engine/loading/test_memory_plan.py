@@ -20,15 +20,19 @@ from engine.kernels.weights.kinds import bytes_of
 from engine.kv_cache.cache import Cache
 from engine.kv_cache.layer_cache import RingCache
 from engine.loading import memory_plan as plan_module
+from engine.loading.checkpoint import load_drafter
 from engine.loading.memory_plan import NO_DRAFTING, Drafting, MemoryPlan, plan_memory, plan_of
 from engine.loading.stored_format import StoredFormat
 from engine.models import attention_backends as backends
 from engine.models.dflash.weights import DraftWeights, hold_in_8_bits
+from engine.models.drafter import Drafter
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.mtp.draft_pass import AssistantDraftPass
 from engine.models.packed import hold_in_fewer_bits, packed_weights
+from support.checkpoints import VOCAB_SIZE
+from support.eagle import write_eagle
 from support.shapes import read_shape
-from tests.engine.conftest import CPU, TinyPair
+from tests.engine.conftest import CPU, TinyPair, no_progress
 
 CUDA = torch.device("cuda", 0)
 """Only its kind is asked."""
@@ -61,21 +65,28 @@ def test_it_counts_what_is_allocated(context: int, dense_pair: TinyPair) -> None
     assert plan.caches == cache_size(decoder.cache) + cache_size(decoder.draft_cache)
 
 
-def test_it_counts_what_a_cpu_packs(dense_pair: TinyPair) -> None:
+@pytest.mark.parametrize("method", ["DFlash", "EAGLE-3"])
+def test_it_counts_what_a_cpu_packs(method: str, dense_pair: TinyPair, tmp_path: Path) -> None:
     """8 bits, a copy of the head, keys and values in fp64; while it packs, floats beside what they become."""
     folders = dense_pair.folder / "target", dense_pair.folder / "drafter"
+    drafter: Drafter = deepcopy(dense_pair.drafter)
+    if method == "EAGLE-3":
+        write_eagle(tmp_path, "speculators", VOCAB_SIZE, [0, 2])
+        folders, drafter = (folders[0], tmp_path), load_drafter(tmp_path, dense_pair.target, no_progress)
     stored = StoredFormat("bf16", blocks="Q8_0")
     plain, plan = (plan_memory(*folders, 2048, CPU, in_fewer_bits=each) for each in (None, stored))
     target = deepcopy(dense_pair.target)
     floats = bytes_of(target)
     assert hold_in_fewer_bits(target) == "int8" and target.packed_head is not None
     assert plan.target_bytes == bytes_of(target) + target.packed_head.nbytes
-    drafter = deepcopy(dense_pair.drafter)
     hold_in_8_bits(drafter, ByteWeight)
     assert plan.drafting.packed and plan.drafting.nbytes == bytes_of(drafter) < plain.drafting.nbytes
     decoder = Decoder(target, drafter, 2048)
     assert decoder.draft_cache is not None
-    assert plan.caches == cache_size(decoder.cache) + cache_size(decoder.draft_cache) > plain.caches
+    drafted = (
+        cache_size(decoder.draft_cache) if method == "DFlash" else decoder.draft_cache.nbytes
+    )  # hidden states, too
+    assert plan.caches == cache_size(decoder.cache) + drafted > plain.caches
     assert plan.packing == sum(4 * weight.shape.numel() for weight in packed_weights(target))
     assert (
         plan.allocated

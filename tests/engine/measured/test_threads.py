@@ -29,7 +29,7 @@ def run(choice: ThreadChoice, cost: Cost, seconds: float) -> dict[int, float]:
             return spent
         took = cost(choice.current) * (BESIDE_ROWS + rows)
         spent[choice.current] += took / 1e3
-        choice.took(took, rows)
+        choice.observe_times(took, rows)
     raise AssertionError
 
 

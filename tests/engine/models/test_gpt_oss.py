@@ -158,6 +158,8 @@ def test_the_published_pair_is_known(tmp_path: Path) -> None:
 # --- messages
 
 HARMONY = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>", "<|call|>", "<|constrain|>"]
+HALF = "é"
+"""Of which the second byte is left out."""
 THOUGHT = "<|channel|>analysis<|message|>Hm, <think>Ü\n<|end|>"
 
 
@@ -181,16 +183,18 @@ THOUGHT = "<|channel|>analysis<|message|>Hm, <think>Ü\n<|end|>"
             "<|channel|>analysis to=python code<|message|>1+12",
         ),
         ("No header at all", "No header at all", ""),
+        (f"<|channel|>final<|message|>A{HALF}<|end|>", "A\N{REPLACEMENT CHARACTER}", ""),
         ("<|channel|>fin", "", ""),
         ("<|channel|>final<|message|>", "", ""),
     ],
-    ids=["final", "call", "call in the role", "tool of a thought", "no header", "cut off", "empty"],
+    ids=["final", "call", "call in the role", "tool of a thought", "no header", "half a letter", "cut off", "empty"],
 )
 def test_channels(said: str, answer: str, thought: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.engine.models.test_family_chats.SPECIAL", ["<|begin_of_text|>", *HARMONY, "<|im_end|>"])
     tokenizer = tokenizer_of(tmp_path, "gpt_oss")
     stream, found = stream_of(tokenizer), {"answer": "", "thought": "", "control": ""}
-    for token in tokenizer.raw_prompt(said).ids:
+    known = tokenizer.raw_prompt(HALF).ids
+    for token in (each for each in tokenizer.raw_prompt(said).ids if each not in known[1:]):
         piece, channel = stream.push(token)
         found[channel] += piece
     assert found == {"answer": answer, "thought": thought, "control": ""}

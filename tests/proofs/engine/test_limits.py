@@ -112,6 +112,9 @@ PAGE, PROGRAM = "```html index.html\n<!DOCTYPE html>\n```", "```python\ndef f():
             for text in ("make the balls red", "add a button", "now in blue", "remove half of them")
         ),
         *(("Sorry?", text, False) for text in ("hello", "What is 3 plus 4?", "Write a quicksort in Python")),
+        *((PAGE, text, False) for text in ("show me a fireworks page", "make a page with rain", "thanks a lot")),
+        *((PROGRAM, text, False) for text in ("make me a stack class", "write a new function that adds numbers")),
+        *(("Hello!", text, False) for text in ("I have to go now", "add 12 and 30", "less than 5 apples")),
         *((PAGE, text, True) for text in ("what did you just change?", "put it back the way it was", "make it rain")),
         *(
             (PROGRAM, text, True)

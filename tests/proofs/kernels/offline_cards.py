@@ -35,7 +35,7 @@ ATTENTION = ("_attend_window", "_attend_one_row", "_attend_full", "_attend_full_
 
 PROMPTS = (
     *("_norm_rope_split", "_attend_chunk", "_join_attention", "_join_feed_forward", "_join"),
-    *("_gated", "_choose_experts", "_place", "_spread", "_combine", "_multiply_many"),
+    *("_gated", "_choose_experts", "_fill_slots", "_spread", "_combine", "_multiply_many"),
 )
 """Kernels that only prompts launch: they follow each other without haste."""
 

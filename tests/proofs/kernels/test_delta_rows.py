@@ -83,7 +83,7 @@ def test_a_tree_s_path_is_taken_in_as_a_chain(rounded: TargetModel) -> None:
     """Rows 1 and 3 go on behind others than the row before; what is accepted moves over rows that were not."""
     tree = [Node(0, 1, 0, 0.5), Node(1, 2, 0, 0.4), Node(0, 1, 1, 0.3), Node(1, 2, 1, 0.2), Node(3, 2, 0, 0.1)]
     ids, posed, path = prompt_ids(6, seed=7), TreeRows.allocate(CPU), AcceptedPath.allocate(CPU)
-    posed.pose(tree)
+    posed.set_tree(tree)
     for accepted in ([0, 3, 5], [0, 1, 4], [0, 1, 2]):
         drafted, plain = Pass(rounded, 2), Pass(rounded, 2)
         drafted.by_rows(ids, tree=posed)

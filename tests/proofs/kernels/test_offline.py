@@ -27,7 +27,7 @@ OF_ALL = {
     *("_after_attention", "_after_feed_forward", "_head", "_pick", "_attend_chunk", "_norm_rope_split"),
 }
 OF_EXPERTS = {
-    *("_gate_up_and_route", "_expert_gate_up", "_expert_down", "_choose_experts", "_place", "_spread"),
+    *("_gate_up_and_route", "_expert_gate_up", "_expert_down", "_choose_experts", "_fill_slots", "_spread"),
     *("_merge_choices", "_place_tiles"),
 }
 OF_ROUNDS = {

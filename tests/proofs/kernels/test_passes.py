@@ -145,7 +145,7 @@ class Pass:
         """Of the rows just run."""
         self.length += count
         self.cursor.fill_(self.length)
-        self.caches[0].follow(self.length, self.length - count + int(self.count))
+        self.caches[0].note_rows_by_kernels(self.length, self.length - count + int(self.count))
         if self.caches[1].written >= self.length:
             self.caches[1].commit(self.length)
 
@@ -216,7 +216,7 @@ def test_rows_of_a_tree_have_the_bits_of_their_paths(rounded: TargetModel) -> No
     """Logits and features, as a chain of their ancestors has them."""
     ids, posed = prompt_ids(4, seed=1), TreeRows.allocate(CPU)
     tree = [Node(0, 1, 0, 0.5), Node(0, 1, 1, 0.3), Node(2, 2, 0, 0.2)]
-    posed.pose(tree)
+    posed.set_tree(tree)
     whole, chain = Pass(rounded), Pass(rounded)
     logits, features = whole.by_rows(ids, 4, posed)
     for leaf in (1, 3):

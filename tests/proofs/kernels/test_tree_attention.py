@@ -70,7 +70,7 @@ def grown(seed: int, rows: int = 16) -> list[Node]:
 
 def posed(tree: list[Node]) -> TreeRows:
     rows = TreeRows.allocate(CPU)
-    rows.pose(tree)
+    rows.set_tree(tree)
     return rows
 
 

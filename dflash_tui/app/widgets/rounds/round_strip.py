@@ -71,8 +71,8 @@ class RoundStrip(Widget):
         if step.draft_ms is not None and step.verify_ms is not None:
             spent = f"guess {step.draft_ms:.1f} + check {step.verify_ms:.1f} ms"
         times = Content.styled(f" · {spent}", "$verdict-pending")
-        told = (title + times, title, brief)
-        fits = (each for each in told if each.cell_length <= self.size.width)
+        titles = (title + times, title, brief)
+        fits = (each for each in titles if each.cell_length <= self.size.width)
         return next(fits, None) or brief.truncate(self.size.width, ellipsis=True)
 
 

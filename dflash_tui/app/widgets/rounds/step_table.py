@@ -147,7 +147,7 @@ def scene_lines(scene: Scene, width: int, height: int) -> list[Content]:
     inspection = scene.inspection
     below = bool(scene.keys) and height >= ROWS_WITH_KEYS
     words = [Content(line) for line in _cut(explanation(scene), width, height - LEAST_TABLE - below)]
-    told_found = inspection.found  # cut within a word: code looked up may be one word without a blank
+    told_found = inspection.match_words  # cut within a word: code looked up may be one word without a blank
     lookup_lines = [Content.styled(shortened(told_found, width), NUMBERS)] if told_found else []
     if scene.reached("judge") and inspection.memory and height > ROWS_WITH_KEYS:
         lookup_lines.append(Content.styled(shortened(inspection.memory, width), NUMBERS))

@@ -47,7 +47,7 @@ def show_comparison(desk: Desk, argument: Argument) -> None:
         compare(desk, first, others[0] if others else None)
         return
     number, which = desk.turnable()
-    neighbour = desk.chat.tree.beside(number, which, -1) or desk.chat.tree.beside(number, which, 1)
+    neighbour = desk.chat.tree.neighbour(number, which, -1) or desk.chat.tree.neighbour(number, which, 1)
     compare(desk, number, neighbour.number if neighbour else None)
 
 

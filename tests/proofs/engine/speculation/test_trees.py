@@ -78,7 +78,7 @@ def test_a_looked_up_chain_is_one_path_more_and_no_node_stands_twice(seed: int) 
     choices = tuple(rng.choice([0, rng.randrange(CHOICES), LOOKED_UP]) for _ in range(rng.randint(1, 5)))
     # Where it agrees with a choice, it is at least as likely.
     given = tuple(max((rng.random(), *at[choice : choice + 1])) for at, choice in zip(chances, choices, strict=False))
-    tree = best_first(chances, beside=LookupBranch(choices, given))
+    tree = best_first(chances, branch=LookupBranch(choices, given))
     paths = [choices_to(tree, row) for row in range(1, ROWS)]
     assert len(set(paths)) == len(paths)
 
