@@ -101,7 +101,7 @@ class ClientConnection(H11Protocol):
 
     @property
     def _unread(self) -> bytes:
-        """The bytes that have come of a head that isn't whole."""
+        """The bytes received so far of a request's head, which isn't complete."""
         return self.conn.trailing_data[0]
 
     def _expect_head(self) -> None:

@@ -87,10 +87,10 @@ class DeltaState(LayerState):
         self.take: Take = RecurrentState.take
         """What takes rows into a moment; the kernels' own function where they run the rounds, so that every row that is
         ever taken in has the same bits."""
-        self._before, self._before_at = now.copy(), -1
+        self._long_pass_state, self._long_pass_start = now.copy(), -1
         """The state at which the last long pass began, and its position."""
-        self._base = self._num_stored = 0
-        self._pass: DeltaRows | None = None
+        self._position = self._num_stored = 0
+        self._long_pass_rows: DeltaRows | None = None
         """The rows of a pass of more than 16, until it is committed."""
 
     @property
@@ -99,16 +99,16 @@ class DeltaState(LayerState):
 
     def begin(self, start: int) -> None:
         """Brings ``now`` to ``start``, where a pass begins: takes in the accepted rows before it."""
-        if start == self._before_at != self._base:
-            self.now.copy_from(self._before)
-        elif start != self._base:
-            assert self._base < start <= self._base + self._num_stored, "its rows are forgotten"
-            self.take(self.now, self.rows.first(start - self._base))
-        self._stand(start)
+        if start == self._long_pass_start != self._position:
+            self.now.copy_from(self._long_pass_state)
+        elif start != self._position:
+            assert self._position < start <= self._position + self._num_stored, "its rows are forgotten"
+            self.take(self.now, self.rows.first(start - self._position))
+        self._set_position(start)
 
-    def keep(self, rows: DeltaRows) -> bool:
-        """Keeps the rows of the pass that has begun here, so that some of them may be refused. Returns False where they
-        are too many: then all of them go into the state, as ``wrote`` says."""
+    def store_rows(self, rows: DeltaRows) -> bool:
+        """Stores the rows of the pass that begins at the state's position, so that some of them may be refused. Returns
+        False for more rows than can be stored: all of them then go into the state (``wrote``)."""
         if len(rows.raw) <= MAX_ROWS:
             for stored, new in zip(self.rows, rows, strict=True):
                 stored[: len(new)] = new
@@ -116,7 +116,7 @@ class DeltaState(LayerState):
             return True
         self.begin_long()
         if len(rows.raw) <= MOST_REFUSED:
-            self._pass = rows
+            self._long_pass_rows = rows
             return True
         return False
 
@@ -126,42 +126,42 @@ class DeltaState(LayerState):
 
     def begin_long(self) -> None:
         """Copies the state before a long pass that begins here and writes over it."""
-        self._before.copy_from(self.now)
-        self._before_at = self._base
+        self._long_pass_state.copy_from(self.now)
+        self._long_pass_start = self._position
 
     def wrote(self, count: int) -> None:
         """Notes that a long pass has taken ``count`` rows into the state."""
-        before_at = self._before_at
-        self._stand(self._base + count)
-        self._before_at = before_at
+        before_at = self._long_pass_start
+        self._set_position(self._position + count)
+        self._long_pass_start = before_at
 
     def commit(self, length: int) -> None:
-        if self._pass is not None:
-            count = length - self._base
+        if self._long_pass_rows is not None:
+            count = length - self._position
             if count > 0:
-                self.take(self.now, self._pass.first(count))
+                self.take(self.now, self._long_pass_rows.first(count))
             self.wrote(count)
-        elif not self._base <= length <= self._base + self._num_stored:
-            assert length == self._before_at, "its rows are forgotten"
-            self.now.copy_from(self._before)
-            self._stand(length)
+        elif not self._position <= length <= self._position + self._num_stored:
+            assert length == self._long_pass_start, "its rows are forgotten"
+            self.now.copy_from(self._long_pass_state)
+            self._set_position(length)
 
     def note_rows_by_kernels(self, start: int, length: int, written: int) -> None:
-        self._base, self._num_stored, self._before_at, self._pass = start, written - start, -1, None
+        self._position, self._num_stored, self._long_pass_start, self._long_pass_rows = start, written - start, -1, None
 
     def set_length_for_timing(self, length: int) -> None:
-        self._stand(length)
+        self._set_position(length)
 
     def can_rewind_to(self, length: int, written: int) -> bool:
-        return self._base <= length <= self._base + self._num_stored or length == self._before_at
+        return self._position <= length <= self._position + self._num_stored or length == self._long_pass_start
 
     def moment(self, length: int) -> RecurrentState:
         """A copy of the state behind ``length`` positions, to which it can be rewound."""
-        if not self._base <= length <= self._base + self._num_stored:
-            return self._before.copy()
+        if not self._position <= length <= self._position + self._num_stored:
+            return self._long_pass_state.copy()
         then = self.now.copy()
-        if length > self._base:
-            self.take(then, self.rows.first(length - self._base))
+        if length > self._position:
+            self.take(then, self.rows.first(length - self._position))
         return then
 
     def snapshot(self, length: int) -> Restore:
@@ -169,16 +169,16 @@ class DeltaState(LayerState):
 
         def restore() -> None:
             self.now.copy_from(then)
-            self._stand(length)
+            self._set_position(length)
 
         return restore
 
     def clear(self) -> None:
         for tensor in self.now:
             tensor.zero_()
-        self._stand(0)
+        self._set_position(0)
 
-    def _stand(self, length: int) -> None:
+    def _set_position(self, length: int) -> None:
         """Notes that ``now`` is the state behind ``length`` positions."""
-        self._base, self._num_stored, self._before_at, self._pass = length, 0, -1, None
+        self._position, self._num_stored, self._long_pass_start, self._long_pass_rows = length, 0, -1, None
         self.at.fill_(length)

@@ -34,7 +34,7 @@ class LayerState(Protocol):
         run."""
 
     def snapshot(self, length: int) -> Restore:
-        """Copies what a later pass overwrites, as of ``length``, to which this can be rewound."""
+        """Returns a function that restores the state at ``length`` rows. Requires ``can_rewind_to`` that length."""
 
     def clear(self) -> None:
         """Forgets everything."""

@@ -1,4 +1,4 @@
-"""What of a checkpoint stays on disk, in a line for people."""
+"""Lists in a line for people which of a checkpoint's tensors are not loaded."""
 
 from __future__ import annotations
 

@@ -69,4 +69,4 @@ class LookupOutcome(NamedTuple):
     taken: bool = False
     """Whether the chain was what was verified."""
     choices: tuple[int, ...] = ()
-    """The choices as which it entered a tree: ``LookedUpChain.choices``."""
+    """By depth, which of the drafter's choices each looked up token is: ``LookedUpChain.choices``."""

@@ -38,7 +38,7 @@ class RoundCosts:
 
     @property
     def plain(self) -> float:
-        """A round where there is no drafter: one token for one pass."""
+        """Milliseconds of a round without a drafter: one pass of the target over one row."""
         return self.verify[0]
 
     @property

@@ -169,7 +169,7 @@ class ConversationView(Container):
             self.transcript.scroll_among([answer.start for answer in self._answers], by)
 
     def marked(self, index: int) -> tuple[int, NodePart] | None:
-        """What the version mark number ``index`` of the transcript stands beside."""
+        """The turn, and whether its question or its answer, that the transcript's version mark ``index`` belongs to."""
         versions = marks(self._chat)
         return versions[index] if index < len(versions) else None
 

@@ -80,6 +80,6 @@ def _state(desk: Desk) -> str:
 
 
 def beginning(desk: Desk) -> str:
-    """What happens before the source has said anything."""
+    """The words of the status line until the source sends its first event."""
     elsewhere = desk.source.recording is None and not desk.source.capabilities.local
     return "asking the server" if elsewhere else "starting the engine"

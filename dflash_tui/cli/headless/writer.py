@@ -36,7 +36,8 @@ class Writer:
             self._thread.start()
 
     def done(self, seconds: float | None = None) -> bool:
-        """Waits at most so long, None as long as it takes: whether nothing is left. Raises what a job failed with."""
+        """Waits at most ``seconds`` (None: without limit) and returns whether all jobs are done. Raises what a job
+        failed with."""
         deadline = None if seconds is None else time.monotonic() + seconds
         with self._news:
             while self._left and self._failure is None:

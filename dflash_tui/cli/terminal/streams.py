@@ -48,7 +48,7 @@ class BestEffort(io.FileIO):
         return len(data)
 
     def _takes(self) -> bool:
-        """Whether something can be written that won't be waited for."""
+        """Whether the stream accepts a write without blocking."""
         if not hasattr(select, "poll"):
             return True
         poll = select.poll()

@@ -1,4 +1,4 @@
-"""What the transcript gains by a step, and the mark of what has versions."""
+"""Turns a step into spans of the transcript, and draws the mark ‹2/3› of a question or answer with versions."""
 
 from __future__ import annotations
 

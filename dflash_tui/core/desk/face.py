@@ -102,8 +102,8 @@ class Face(Protocol):
         """Say a sentence of the program's own. ``grave``: something that was wanted could not be done."""
 
     def saved(self, paths: Sequence[Path], remark: str = "", offer: str | None = None) -> None:
-        """Say where something is kept now. ``offer``: what else can be done with it, maybe nothing, for a face whose
-        notices pass; None where that need not stay."""
+        """Say which files were written. ``offer``: a follow-up command to mention, or ""; None for a message that a
+        face whose notices pass need not keep."""
 
     def ask(self, question: Question, then: Callable[[str | None], None]) -> None:
         """Have the user choose; ``then`` gets the way's value, or None. ``SlashError`` where nobody can be asked."""

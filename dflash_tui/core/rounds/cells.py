@@ -71,7 +71,7 @@ def round_cells(step: Step) -> list[RoundCell]:
 
 
 def fallen_as(step: Step, index: int) -> Fallen:
-    """What became of the draft at a place behind what the round wrote."""
+    """The fate of the drafted token at ``index``, which is past the last token that the round emitted."""
     if index >= num_positions(step):
         return "unverified"
     # Where a tree goes on beside what was kept, a bonus stands for what was not guessed there.

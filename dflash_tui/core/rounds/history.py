@@ -47,7 +47,7 @@ class StepHistory:
         self._log = RoundLog() if log is None else log
         self.time = array("q")
         """The time at the end of each round, since the turn started."""
-        self.accepted_sum, self.verified_sum, self.emitted_sum = array("q"), array("q"), array("q")
+        self.accepted_sum, self.verified_sum, self.emitted_sum = array("I"), array("I"), array("I")
         self.draft_us_sum, self.verify_us_sum, self.total_us_sum = array("q"), array("q"), array("q")
         columns = (
             self.accepted_sum, self.verified_sum, self.emitted_sum,
@@ -56,7 +56,7 @@ class StepHistory:
         self.accepted, self.verified, self.emitted, self.draft_us, self.verify_us, self.total_us = map(
             Differences, columns
         )
-        self._by_source: dict[Source, array[int]] = {source: array("q") for source in get_args(Source)}
+        self._by_source: dict[Source, array[int]] = {source: array("I") for source in get_args(Source)}
         """Accepted tokens that name who guessed them."""
         self._sums = (*columns, *self._by_source.values())
         """Tokens per step: accepted drafts, drafts that the target verified, emitted; and what its parts took."""
@@ -67,8 +67,7 @@ class StepHistory:
         """The last step that had a draft; None when none had."""
         self._outcomes = array("H")
         """Accepted drafts, plus ``CORRECTED`` where the target then disagreed; or ``NOT_SPECULATIVE``."""
-        self._seen: Counter[int] = Counter()
-        """How many rounds had which outcome."""
+        self._tallies = _tally(self._outcomes)
         self._drafted = bytearray()
         """1 where there was a draft, verified or not."""
         self._timed = bytearray()
@@ -121,7 +120,7 @@ class StepHistory:
         first, last = bisect_right(self._paired, start), bisect_left(self._paired, stop)
         cut._paired.extend(index - start for index in self._paired[first:last])
         cut._pairs.extend(self._pairs[first:last])
-        cut._seen = Counter(cut._outcomes)
+        cut._tallies = _tally(cut._outcomes)
         cut.latest = cut._log[stop - start - 1]
         last_drafted = cut._drafted.rfind(1)
         cut.latest_drafted = cut._log[last_drafted] if last_drafted >= 0 else None
@@ -143,10 +142,8 @@ class StepHistory:
 
     def acceptance(self, index: int) -> AcceptanceStatistics:
         index = range(len(self))[index]
-        seen = self._seen if index == len(self) - 1 else Counter(self._outcomes[: index + 1])
-        most = max((outcome % CORRECTED for outcome in seen if outcome != NOT_SPECULATIVE), default=0)
-        corrected = tuple(seen[CORRECTED + count] for count in range(max(most, MAX_DRAFT) + 1))
-        histogram = tuple(seen[count] + corrected[count] for count in range(len(corrected)))
+        tallies = self._tallies if index == len(self) - 1 else _tally(self._outcomes[: index + 1])
+        histogram, corrected = map(tuple, tallies)
         named = ((source, column[index]) for source, column in sorted(self._by_source.items()) if column[index])
         return AcceptanceStatistics(self.verified_sum[index], histogram, corrected, tuple(named))
 
@@ -213,7 +210,7 @@ class StepHistory:
 
     def _count(self, step: Step) -> None:
         self._pair(step)
-        accepted, drafts = step.num_kept, step.num_drafted > 0
+        accepted, drafts, corrected = step.num_kept, step.num_drafted > 0, step.is_corrected
         self.time.append(microseconds(step.time))
         self.context_length.append(step.context_length)
         milliseconds = (step.draft_ms, step.verify_ms, step.total_ms)
@@ -227,9 +224,10 @@ class StepHistory:
             total.append(value + (total[-1] if total else 0))
         self._drafted.append(drafts)
         self._timed.append(step.draft_ms is not None and step.verify_ms is not None)
-        outcome = accepted + CORRECTED * step.is_corrected if drafts else NOT_SPECULATIVE
-        self._outcomes.append(outcome)
-        self._seen[outcome] += 1
+        self._outcomes.append(accepted + CORRECTED * corrected if drafts else NOT_SPECULATIVE)
+        for tally, more in zip(self._tallies, (drafts, corrected), strict=True):
+            tally.extend([0] * (accepted + 1 - len(tally)))
+            tally[accepted] += more
         self.latest, self.latest_drafted = step, step if drafts else self.latest_drafted
 
     def _pair(self, step: Step) -> None:
@@ -260,5 +258,13 @@ def history_of(steps: Iterable[Step]) -> StepHistory:
     return history
 
 
+def _tally(outcomes: array[int]) -> tuple[list[int], list[int]]:
+    """By accepted drafts, how many rounds had so many, and how many of these the target then corrected."""
+    seen = Counter(outcomes)
+    most = max((outcome % CORRECTED for outcome in seen if outcome != NOT_SPECULATIVE), default=0)
+    corrected = [seen[CORRECTED + count] for count in range(max(most, MAX_DRAFT) + 1)]
+    return [seen[count] + fell for count, fell in enumerate(corrected)], corrected
+
+
 def _less(values: array[int], base: int) -> array[int]:
-    return array("q", (value - base for value in values)) if base else values
+    return array(values.typecode, (value - base for value in values)) if base else values

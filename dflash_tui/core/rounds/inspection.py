@@ -57,7 +57,7 @@ class Column:
 
     @property
     def kept_further(self) -> Further | None:
-        """The one of these that was accepted in the place of ``draft``."""
+        """The further choice that was accepted where ``draft`` was not; None where there is none."""
         return next((each for each in self.further if each.fate == "accepted"), None)
 
 

@@ -31,7 +31,7 @@ class SlowMotion:
         return self._player is not None
 
     def plays(self, history: StepHistory) -> bool:
-        """Whether this answer is the one that plays, or none plays."""
+        """Whether the view may follow this answer: it is played back, or nothing is."""
         return self._player is None or self._player.history is history
 
     @property

@@ -157,7 +157,7 @@ def reopen_latest(directory: Path | None = None) -> tuple[Conversation, SessionL
 
 
 def _held(path: Path) -> bool:
-    """Whether another window has the conversation, or it can't be written to."""
+    """Whether the file is locked by another window, or is read-only."""
     try:
         SessionLog.resume(path).close()
     except OSError:

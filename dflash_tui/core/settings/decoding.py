@@ -39,7 +39,7 @@ class Setting:
     common: bool = False
     """Whether ``--help`` itself shows its flag."""
     drafting: bool = False
-    """Whether it is about drafts: those, a server settles when it is started."""
+    """Whether it is a setting of drafting; servers fix these when they start."""
 
     @property
     def default(self) -> Any:

@@ -56,9 +56,11 @@ def for_levels() -> tuple[str, ...]:
 
 
 def for_others() -> tuple[str, ...]:
+    """The kinds that this CPU has for all other weights of layers, the best for most CPUs first."""
     return (("integers",) if multiplies_integers() else ()) + ("rounded rows", FLOATS)
 
 
 def for_head() -> tuple[str, ...]:
+    """The kinds that this CPU has for the output head, the best for most CPUs first."""
     whole = (("laid out",) if multiplies_integers() else ()) + (("fbgemm",) if has_fbgemm() else ())
     return (*whole, FLOATS)

@@ -132,7 +132,7 @@ class GatedDeltaNet(SharedInputModule):
         state.begin(start)
         q, rows = delta_rows(raw, state.now.window, b, a, self.row_weights, layer.num_key_heads, layer.key_dim)
         now = state.now
-        if state.keep(rows):  # the state itself stays behind until it is known which of them count
+        if state.store_rows(rows):  # the state itself stays behind until it is known which of them count
             mixed = scan(now.recurrent.clone(), rows, q)
         else:
             mixed = scan(now.recurrent, rows, q)

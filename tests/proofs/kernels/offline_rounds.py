@@ -26,6 +26,8 @@ from engine.kernels.toolchain.card import HOPPER, Card
 from engine.kernels.weights.int8 import Int8Weight
 from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.modules import DFlashDrafter
+from engine.models.eagle3.config import Eagle3Config
+from engine.models.family import EMBEDDED, OwnTables
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.modules import Gemma4
 from support.shapes import read_shape
@@ -57,6 +59,7 @@ def launches(card: Card = HOPPER) -> list[Launch]:
         _run_tree(launches)
         _run_assistant(target_config)
         _run_own_layer()
+        _run_eagle()
         _run_lookup(launches)
         _run_wide(launches)
     return distinct(made)
@@ -101,6 +104,25 @@ def _run_own_layer() -> None:
         target.prepare()
         drafter.prepare()
         head = Int8Weight.allocate(*target.head.shape, device=target.device) if in_8_bits else None
+        launches = RoundLaunches(Decoder(target, drafter, CONTEXT), head)
+        launches.launch(Proposal(2))
+
+
+def _run_eagle() -> None:
+    """What a round launches that an EAGLE-3 drafts in, among tokens of its own, as it is and by copies in 8 bits."""
+    shape = read_shape("Llama-3.1-8B")
+    config = Eagle3Config(
+        layers=shape.target.attention[:1], block_size=16, target_layer_ids=(0, 1, EMBEDDED),
+        vocab_size=shape.target.vocab_size, tables=OwnTables(head=True, vocabulary=32_000),
+        hidden_size=shape.target.hidden_size, intermediate_size=14_336, rms_norm_eps=1e-5, counts="outputs",
+    )  # fmt: skip
+    for in_8_bits in (False, True):
+        with torch.device("meta"):
+            target = replace(shape.target, layers=shape.target.layers[:2]).build().to(torch.bfloat16)
+            drafter = config.build().to(torch.bfloat16)
+        target.prepare()
+        drafter.prepare()
+        head = Int8Weight.allocate(32_000, config.hidden_size, device=target.device) if in_8_bits else None
         launches = RoundLaunches(Decoder(target, drafter, CONTEXT), head)
         launches.launch(Proposal(2))
 

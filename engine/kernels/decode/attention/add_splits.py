@@ -1,7 +1,7 @@
 """Adds up the splits of attention, the last step of layers with a window. A tile's last program adds all of its splits,
-in the same order in every kernel, so that a row's bits are the same in all; ``tl.fma`` says which product is fused.
-With a sink the sum of weights begins with a 1 that the compiler knows where it unrolls: left to it, a product would be
-fused with the factor in place of the sum, and was, in one kernel of two."""
+in the same order in every kernel, so that a row's bits are the same in all. Sums use ``tl.fma``, because LLVM otherwise
+chooses itself which product it fuses with which sum: with a sink, whose sum of weights begins with a constant 1, it
+chose another one in one kernel of two."""
 
 from __future__ import annotations
 
