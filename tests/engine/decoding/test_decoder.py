@@ -242,3 +242,10 @@ def test_less_is_drafted_where_rows_of_a_block_cost_and_fall(pair: TinyPair) -> 
         drafted.append([len(done.draft_ids) for done in answer.rounds if done.draft_ids])
     good, bad = drafted
     assert max(good) > 12 and max(bad[2:]) < 10
+
+
+def test_the_same_question_again_has_the_same_answer(dense_pair: TinyPair) -> None:
+    """Of a prompt that the caches hold whole, the last token runs once more: the answer begins behind it."""
+    decoder, wanted = Decoder(dense_pair.target, dense_pair.drafter, 128), settings(max_new_tokens=4)
+    first, again = (run_turn(decoder, prompt_ids(9), wanted).ids for _ in range(2))
+    assert first == again and len(first) > 0
