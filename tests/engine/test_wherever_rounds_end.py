@@ -12,7 +12,7 @@ from engine.commands import Ask, GenerationSettings, Message
 from engine.decoding.decoder import Decoder
 from engine.decoding.rounds import Round
 from engine.events import FinishReason, Step, TurnFinished, TurnStarted
-from engine.limits import ONCE_MORE
+from engine.limits import CIRCLE, LONGEST_PIECE, ONCE_MORE, goes_in_circles
 from engine.runner import Runner
 from engine.speculation.trees import WIDE_ROWS
 from engine.tokenization.tokenizer import ChatTokenizer
@@ -63,6 +63,13 @@ def test_bytes_that_nothing_follows_are_told_at_the_end(dense_pair: TinyPair, mo
     assert all(told(dense_pair, ids, [end], monkeypatch) == whole for end in range(1, len(ids)))
     reasons: tuple[FinishReason, ...] = ("length", "context")
     assert all(told(dense_pair, ids, [], monkeypatch, why) == whole for why in reasons)
+
+
+def test_a_circle_is_seen_with_its_last_token_and_no_sooner() -> None:
+    for length, seen in ((1, True), (LONGEST_PIECE, True), (LONGEST_PIECE + 1, False)):
+        ids = [place % length for place in range(CIRCLE)]
+        assert goes_in_circles([99, *ids]) is seen and not goes_in_circles(ids[1:])
+        assert not goes_in_circles([*ids[:-1], 99])
 
 
 def test_an_answer_in_circles_ends_at_the_same_token_whoever_guesses() -> None:
