@@ -164,7 +164,7 @@ async def test_gauges_come_with_the_first_answer_and_are_as_wide_as_one_wants(
         assert 'gauges = "narrow"' in chat.notices()
         await chat.ask("/gauges off")
         await chat.until(lambda: not panel.display)
-        await chat.pilot.press("f2")
+        await chat.pilot.press("f2", "escape")  # Esc takes the notice away, which has a line of the screen
         await chat.until(lambda: panel.display and panel.size.area == full)
     async with launch(size=size, screen_options=ScreenOptions(gauges="off")) as chat:
         assert not chat.screen.query_one(Panel).display

@@ -47,7 +47,7 @@ def test_half_a_core_gets_one_thread(
 
 def test_other_programs_do_not_hear_what_pytorch_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """And whoever said how OpenMP's threads wait is listened to."""
-    monkeypatch.setattr(environment, "_told", {})
+    monkeypatch.setattr(environment, "_set_here", {})
     for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
         monkeypatch.delenv(name, raising=False)
     before = dict(os.environ)
