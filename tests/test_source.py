@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -34,7 +35,7 @@ def test_ruff_finds_nothing() -> None:
 
 
 SYSTEM_ALONE = re.compile(
-    r"""^\s*(?:import|from)\s+(?:fcntl|termios|tty|pty|resource|pwd|grp|msvcrt|winreg|syslog)\b
+    r"""^[ ]*(?:import|from)\s+(?:fcntl|termios|tty|pty|resource|pwd|grp|msvcrt|winreg|syslog)\b
     | \bos\.(?:fork|killpg|getuid|geteuid|getpgrp|tcgetpgrp|setsid|pread|sysconf|sched_getaffinity|mkfifo|startfile)\b
     | \bos\.O_(?:NONBLOCK|CLOEXEC|NOCTTY|DIRECTORY|NOFOLLOW|BINARY)\b | \bos\.name\b
     | \bsignal\.SIG(?!INT\b|TERM\b)[A-Z]+\d?\b | \bsys\.platform\b | start_new_session""",
@@ -71,9 +72,10 @@ def sources(folder: str) -> Iterable[Path]:
     return (path for path in (ROOT / folder).rglob("*.py") if "proofs" not in path.relative_to(ROOT).parts)
 
 
-def imported(path: Path) -> set[str]:
+@cache
+def imported(path: Path) -> frozenset[str]:
     """The modules, and what may be some, that a file imports, wherever in it."""
-    names = set()
+    names: set[str] = set()
     package = [*path.relative_to(ROOT).parts[:-1]]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -82,7 +84,7 @@ def imported(path: Path) -> set[str]:
             base = package[: len(package) - node.level + 1] if node.level else []
             module = ".".join([*base, *(node.module or "").split(".")]).strip(".")
             names |= {module, *(f"{module}.{each.name}" for each in node.names)}
-    return names
+    return frozenset(names)
 
 
 def test_every_package_is_imported_by_a_test_or_by_what_one_imports() -> None:
