@@ -309,7 +309,7 @@ class Turn:
         """What the gauges show of the turn as it is now."""
         latest = self.latest
         return TurnSnapshot(
-            step=latest.index if latest else None,
+            step=len(self.history) - 1 if latest else None,
             num_tokens=self.num_tokens,
             ttft_ms=self.ttft_ms,
             rate=self.rate.after(-1) if self.history else Rate(),

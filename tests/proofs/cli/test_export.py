@@ -50,7 +50,7 @@ def test_a_file_is_never_overwritten_silently(program: Program, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("export",), "TRACE"),
+        (("export",), "RECORDING"),
         (("export", "nothing-here"), "nothing-here"),
         (("export", "lesson", "-o", "page.pdf"), "no format that is known"),
         (("export", "lesson", "-o", "no/folder/page.html"), "can't be written"),

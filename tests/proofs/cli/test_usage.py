@@ -110,7 +110,7 @@ def test_a_command_may_stand_behind_its_flags_and_take_those_of_the_screen(progr
     plain = program.run("replay", "maths").out
     assert plain and program.run("replay", "maths", "--ascii", "--no-mouse").out == plain
     assert program.run("--reduced-motion", "--theme", "mono", "replay", "maths").out == plain
-    assert b"maths\n" in program.run("--theme", "mono", "replay", "--list").out
+    assert b"\nmaths " in program.run("--theme", "mono", "replay", "--list").out
 
 
 def test_a_known_theme_and_one_that_a_file_names_are_no_mistake(

@@ -6,6 +6,7 @@ import http.client
 import logging
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -96,7 +97,7 @@ def test_notes_that_can_not_be_made_stop_nothing(serve: Serve, monkeypatch: pyte
 
 
 def test_a_process_answers_again_after_its_descriptors_were_used_up(tmp_path: object) -> None:
-    command = f"ulimit -n 64; exec {sys.executable} -m support.scripted plain serve --port 0"
+    command = f"ulimit -n 64; exec {shlex.quote(sys.executable)} -m support.scripted plain serve --port 0"
     environment = {**os.environ, "XDG_STATE_HOME": f"{tmp_path}/state"}
     process = subprocess.Popen(
         ["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
