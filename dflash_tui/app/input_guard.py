@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Literal, NamedTuple
 
-ESCAPE_SECONDS = 0.1
-"""Seconds after which an Esc that nothing followed was the key."""
+ESCAPE_SECONDS, REMOTE_ESCAPE_SECONDS = 0.02, 0.1
+"""Seconds after which an Esc that nothing followed was the key, from a terminal of this machine, which sends a sequence
+at once, and through a network, which may cut one behind its Esc."""
 SEQUENCE_SECONDS = 0.5
 """Seconds after which the beginning of a sequence was Alt with that key, and an Esc at the end of a paste the key."""
 OPEN_SECONDS = 2.0
@@ -56,8 +57,9 @@ class Input(NamedTuple):
 class InputGuard:
     """Takes what was read, piece by piece, and gives what is whole. Never raises, whatever the bytes are."""
 
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = monotonic, escape_seconds: float = REMOTE_ESCAPE_SECONDS) -> None:
         self._clock = clock
+        self._escape_seconds = escape_seconds
         self._heard = 0.0
         """When the last byte came, by the clock."""
         self._held = b""
@@ -96,7 +98,7 @@ class InputGuard:
         if self._paste is not None:
             seconds = SEQUENCE_SECONDS if self._escaped else OPEN_SECONDS
         elif self._held == b"\x1b":
-            seconds = SEQUENCE_SECONDS if self._in_string else ESCAPE_SECONDS
+            seconds = SEQUENCE_SECONDS if self._in_string else self._escape_seconds
         elif self._in_string or len(self._held) > 2:
             seconds = OPEN_SECONDS
         elif self._held[:1] == b"\x1b":

@@ -17,7 +17,7 @@ from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from .input_guard import Input, InputGuard
+from .input_guard import ESCAPE_SECONDS, REMOTE_ESCAPE_SECONDS, Input, InputGuard
 from .line import Line, is_remote
 from .themed import ThemedApp
 
@@ -129,7 +129,8 @@ class PatientDriver(LinuxDriver):
             self._owner.call_later(_raise, error)
 
     def _read_on(self) -> None:
-        guard, translator = InputGuard(), Translator()
+        seconds = REMOTE_ESCAPE_SECONDS if is_remote() else ESCAPE_SECONDS
+        guard, translator = InputGuard(escape_seconds=seconds), Translator()
 
         def process(inputs: Iterable[Input]) -> None:
             for each in inputs:
