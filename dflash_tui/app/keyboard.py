@@ -129,8 +129,8 @@ class PatientDriver(LinuxDriver):
             self._owner.call_later(_raise, error)
 
     def _read_on(self) -> None:
-        seconds = REMOTE_ESCAPE_SECONDS if is_remote() else ESCAPE_SECONDS
-        guard, translator = InputGuard(escape_seconds=seconds), Translator()
+        guard = InputGuard(escape_seconds=REMOTE_ESCAPE_SECONDS if is_remote() else ESCAPE_SECONDS)
+        translator = Translator()
 
         def process(inputs: Iterable[Input]) -> None:
             for each in inputs:
