@@ -134,7 +134,6 @@ def test_the_program_starts_without_the_modules_that_windows_lacks() -> None:
     """The long proof runs tests/cli and tests/app so, in CI."""
     code = (
         "import sys, dflash_tui.core.platforms as platforms, dflash_tui.app.main, dflash_tui.serve.server\n"
-        "import dflash_tui.llamacpp.source\n"
         "from dflash_tui.cli.main import main\n"
         "assert platforms.NO_PROGRAMS and platforms.NO_QUESTIONS\n"
         "assert 'dflash_tui.app.keyboard' not in sys.modules\n"
