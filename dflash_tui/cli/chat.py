@@ -23,7 +23,6 @@ from dflash_tui.core.source import SourceFactory, Wanted
 from dflash_tui.core.version import PROGRAM, installed_version
 from dflash_tui.sources import Target
 from engine.commands import AttentionBackend, EngineOptions
-from engine.hub.gguf import is_gguf
 from engine.loading.cuda_context import wake_gpu
 
 from .commands.sessions import continued, conversation_to_continue
@@ -49,13 +48,12 @@ from .tracing import finish_trace, open_trace, recorded
 
 EXAMPLES = """\
 Chat with a DFlash pair in the terminal; with a prompt: print the answer and end.
-MODEL: a folder, a GGUF, a hub name or a server's URL; without it, the bundled pair.
+MODEL: a folder, a hub name or a server's URL; without it, the bundled pair.
 
   dflash-chat                                     open the chat
   dflash-chat -p "Write a quicksort in Python"    print the answer
   dflash-chat -p "A drone page" -x -o drone.html  save the code of the answer
   dflash-chat http://localhost:8000               attach to vLLM, llama.cpp, SGLang
-  dflash-chat model.gguf                          any GGUF, in llama.cpp
   dflash-chat pull google/gemma-4-26B-A4B-it      fetch a model and its drafter
   dflash-chat doctor                              what this machine can run
   dflash-chat lesson, or dflash-chat tour         speculative decoding, explained
@@ -236,8 +234,6 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
     target = chosen.target(given, typed_flags(ENGINE_TOPICS), invocation.config)
     files = attached_files(chosen.files)
     wanted = wanted_by(given)
-    if is_gguf(chosen.model):  # llama.cpp is started without it
-        wanted = {feature: flag for feature, flag in wanted.items() if feature != "speculation"}
     if chosen.out is not None:
         check_directory(chosen.out)
     in_lines = chosen.prompt is None and (chosen.plain or bare_terminal())
@@ -257,7 +253,7 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
     source = invocation.source(target if isinstance(target, ServerAddress) else suggest_model(target))
     if in_lines:
         return _chat_in_lines(source, chosen, wanted, invocation)
-    if not (attached or is_gguf(chosen.model) or chosen.device == "cpu"):
+    if not (attached or chosen.device == "cpu"):
         wake_gpu()  # takes the driver seconds: the screen is imported and drawn meanwhile
     return _open_chat(source, chosen, wanted, invocation)
 

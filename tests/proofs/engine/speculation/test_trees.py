@@ -27,10 +27,9 @@ from engine.speculation.trees import (
     path_to,
     placed,
 )
-from measure.engine.recorded_costs import recorded_tables, tree_tables
 from support.playing import RecordedChoices, RecordedDraft, play
 from tests.proofs.engine.played_auto import AHEAD, SURE, adversarial, chains, collapse, play_auto, scattered
-from tests.proofs.engine.recorded import recorded_drafts
+from tests.proofs.engine.recorded import recorded_drafts, recorded_tables, tree_tables
 
 TABLES = recorded_tables()
 DENSE_TABLES = list(tree_tables())

@@ -17,8 +17,8 @@ from engine.speculation.calibration import Calibration
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.policy import Fixed
 from engine.speculation.trees import chain
-from measure.engine.recorded_costs import recorded_tables
 from support.playing import RecordedDraft, play
+from tests.proofs.engine.recorded import recorded_tables
 
 DENSE = CostTable((0,), (RoundCosts(1.6, tuple(16.8 + 0.02 * row for row in range(16))),))
 """A dense model: a pass over 16 rows costs hardly more than over one."""
