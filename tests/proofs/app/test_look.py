@@ -64,12 +64,6 @@ async def test_large_digits_can_be_read_in_ascii(launch: Launch, speed: float) -
         assert all(row.rstrip() in drawn(chat) for row in large_number(shown, ascii=True))
 
 
-async def test_a_models_own_letters_stay(launch: Launch) -> None:
-    async with launch(answer="Grüße, 你好", screen_options=ScreenOptions(ascii=True)) as chat:
-        await chat.ask_and_wait()
-        assert "Grüße, 你好" in drawn(chat) and "Grüße, 你好" in chat.log.text
-
-
 async def test_reduced_motion_reaches_slow_motion_and_the_cursor(launch: Launch) -> None:
     async with launch(screen_options=ScreenOptions(reduced_motion=True)) as chat:
         assert not chat.screen.viewer.motion.moves
