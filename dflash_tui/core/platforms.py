@@ -187,14 +187,6 @@ def user() -> int:
     return os.getuid() if hasattr(os, "getuid") else 0
 
 
-def resident(pid: int) -> int:
-    """Bytes that a process holds in memory; 0 where the system has no such files."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text("utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError, ValueError, AttributeError):
-        return 0
-
-
 SIGNALS = {
     getattr(signal, name): 128 + number
     for name, number in (("SIGTERM", 15), ("SIGHUP", 1))

@@ -51,7 +51,17 @@ CHATS = [line for line in COMMANDS if re.search(r"(^|\| )dflash-chat\b", line)]
 
 
 def test_there_is_nothing_else_to_paste() -> None:
-    known = ("dflash-chat", "git diff | dflash-chat", "printf", "make ", "python -m ", "pip install", "pipx ", "source")
+    known = (
+        "dflash-chat",
+        "git diff | dflash-chat",
+        "printf",
+        "make ",
+        "python -m ",
+        "pip install",
+        "pipx ",
+        "source",
+        "llama-server ",
+    )
     assert len(PAGES) > 5 and CHATS and not [line for line in COMMANDS if not line.startswith(known)]
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from pathlib import Path
 
+import gguf
 import pytest
 import torch
 from safetensors import safe_open
 
+from dflash_tui.core.advice import as_command
 from engine.commands import WeightFormat
 from engine.errors import Option, WeightsFailure
 from engine.files.shards import missing_weights
@@ -234,6 +237,23 @@ def test_models_that_are_known_to_be_refused_are_refused_before_the_network(name
     with pytest.raises(WeightsFailure, match="per-layer embeddings") as caught:
         find_pair(name, None, OFFLINE)
     assert "google/gemma-4-26B-A4B-it" in caught.value.hint
+
+
+def test_a_gguf_that_llama_cpp_runs_is_refused_with_the_two_commands(tmp_path: Path) -> None:
+    names = {"hub/name-GGUF:Q4_K_M": "-hf hub/name-GGUF:Q4_K_M"}
+    for file in ("model.gguf", "a b-00001-of-00002.gguf"):
+        writer = gguf.GGUFWriter(tmp_path / file, "mamba")
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.close()
+        names[str(tmp_path / file)] = f"-m {shlex.quote(str(tmp_path / file))}"
+    for name, words in names.items():
+        with pytest.raises(WeightsFailure) as caught:
+            find_pair(name, None, OFFLINE)
+        hint = caught.value.in_words(as_command)[1]
+        assert f"llama-server {words} " in hint and "dflash-chat http://localhost:8080" in hint
+    with pytest.raises(WeightsFailure, match=r"There is no file \./gone\.gguf"):
+        find_pair("./gone.gguf", None, OFFLINE)
 
 
 @pytest.mark.parametrize(

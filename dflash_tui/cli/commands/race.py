@@ -37,7 +37,6 @@ from engine.commands import (
     WeightChoice,
 )
 from engine.events import EngineError, EngineReady, Event
-from engine.hub.gguf import is_gguf
 
 from ..flags.chat_flags import wanted_by
 from ..flags.completing import A_MODEL
@@ -123,8 +122,8 @@ def race(
     sides: list[Target] = []
     if len(drafters) < 2:
         sides = _sides(options, server, against, typed, invocation.config)
-    elif against is not None or server is not None or is_address(model) or is_gguf(model):
-        raise Problem(f"--draft {draft} races on this engine alone.", "Leave server or GGUF out, or name one drafter.")
+    elif against is not None or server is not None or is_address(model):
+        raise Problem(f"--draft {draft} races on this engine alone.", "Leave the server out, or name one drafter.")
     servers = [host_of(side.url) for side in sides if isinstance(side, ServerAddress)]
     try:
         settings = GenerationSettings(**decoding)
@@ -153,8 +152,6 @@ def _sides(
     if named is not None and "model" in typed:
         raise Problem("MODEL and --server both say what is to race.", "Leave one of them out.")
     address = named or (options.target if is_address(options.target) else None)
-    if is_gguf(options.target) and against is None:
-        raise Problem("A GGUF has to be raced against something.", "Add a server: --against http://host:8000")
     if address is None:
         return [options, *([address_for(against, config)] if against else [])]
     if against is None:

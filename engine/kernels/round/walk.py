@@ -27,19 +27,6 @@ def reference_walk(
     return scores.new_tensor(ids).to(candidates.dtype), scores.new_tensor(chances)
 
 
-def reference_pairs(
-    scores: Tensor, candidates: Tensor, states: Tensor, predecessors: Tensor, successors: Tensor, anchor: int
-) -> list[Tensor]:
-    """For each position, the chances of its candidates behind the anchor [1, 16] or behind each candidate of the
-    position before [16, 16], fp32: those by which ``reference_walk`` goes."""
-    befores = [candidates.new_tensor([anchor]), *candidates[:-1]]
-    parts = zip(befores, scores, candidates, states.float(), strict=True)
-    return [
-        (score + (predecessors[before].float() * state) @ successors[each].float().T).softmax(-1)
-        for before, score, each, state in parts
-    ]
-
-
 def walk(
     scores: Tensor,
     candidates: Tensor,

@@ -22,7 +22,6 @@ from ...kernels.weights.kinds import weight_of
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
-from ...speculation.trees import CHOICES, Lattice
 from ..attention_backends import TRITON
 from ..drafter import Draft, DraftBinding, Drafter
 from ..layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear
@@ -209,21 +208,6 @@ class DFlashDrafter(Drafter):
         if isinstance(picker, MarkovPicker):
             return picker.probabilities(logits, rows, anchor, self.token_ids)
         return logits.softmax(dim=-1)
-
-    @property
-    def conditioned(self) -> bool:
-        return not isinstance(self.picker, ArgmaxPicker)
-
-    def lattice(
-        self, target: TargetModel, anchor: int, block_size: int, cache: Cache
-    ) -> tuple[list[list[int]], Lattice]:
-        picker = self.picker
-        assert isinstance(picker, SelectorPicker | MarkovPicker), "it scores no pairs"
-        rows = self.rows(target, anchor, block_size, cache)
-        candidates, pairs = picker.pairs(self.logits(target, rows), rows, anchor, self.token_ids)
-        best = [pair.topk(min(CHOICES, pair.shape[-1])) for pair in pairs]
-        places = [each.indices.tolist() for each in best]
-        return candidates.tolist(), Lattice([each.values.tolist() for each in best], places)
 
     def logits(self, target: TargetModel, rows: Tensor) -> Tensor:
         """fp32 logits [n, vocabulary of its head] of normed rows [n, hidden]."""

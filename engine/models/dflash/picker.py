@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ...kernels.decode.products.head import HeadOutput, pick_rows
 from ...kernels.decode.tiling.tiles import Tiles
 from ...kernels.round.choices import DraftChoices, pick_choices
-from ...kernels.round.walk import CANDIDATES, reference_pairs, reference_walk, walk
+from ...kernels.round.walk import CANDIDATES, reference_walk, walk
 from ...kernels.toolchain.jit import MAX_ROWS
 from ..drafter import Draft
 from ..layers import linear
@@ -75,15 +75,6 @@ class SelectorPicker:
         selector = self._selector
         books = selector.predecessor_codebook, selector.successor_codebook
         return Draft(*reference_walk(scores, candidates, selector.hidden_projection(rows), *books, anchor))
-
-    def pairs(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> tuple[Tensor, list[Tensor]]:
-        """int64 [block - 1, 16]: the candidates; and fp32 [befores, 16] for each position: their chances behind the
-        anchor, or behind each candidate of the position before."""
-        assert ids is None, "its codebooks are for all tokens"
-        scores, candidates = logits.topk(min(CANDIDATES, logits.shape[-1]))
-        selector = self._selector
-        books = selector.predecessor_codebook, selector.successor_codebook
-        return candidates, reference_pairs(scores, candidates, selector.hidden_projection(rows), *books, anchor)
 
     def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: DraftChoices | None, tiles: Tiles) -> None:
         assert choices is None and out.logits is not None, "such drafts are chains"

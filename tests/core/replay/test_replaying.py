@@ -214,7 +214,7 @@ def test_a_jump_asked_for_before_the_trace_was_read_is_kept(tmp_path: Path) -> N
 
 
 def test_a_jump_into_a_long_answer_decodes_next_to_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write(tmp_path / "run.jsonl", run_of(4000, 6.0))
+    path = write(tmp_path / "run.jsonl", run_of(1000, 6.0))
     with replay(path) as (source, told):
         source.send(Stop())
         until(lambda: source.record is not None)
@@ -226,7 +226,7 @@ def test_a_jump_into_a_long_answer_decodes_next_to_nothing(tmp_path: Path, monke
             return read(self, place)
 
         monkeypatch.setattr(Block, "step", counting)
-        for steps in (3500, 10, 2777):
+        for steps in (900, 10, 777):
             source.seek(steps)
             shown.take(told)
             told.clear()

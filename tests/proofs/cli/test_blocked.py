@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import io
 import os
 import signal
 import struct
@@ -11,15 +10,13 @@ import sys
 import termios
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from subprocess import PIPE
 
 import pytest
 
-from dflash_tui.cli.headless import prompt
 from dflash_tui.cli.headless.output import StandardOutput
-from dflash_tui.cli.terminal.streams import BestEffort, prepare_streams
+from dflash_tui.cli.terminal.streams import BestEffort
 from dflash_tui.core.exit_codes import ExitCode
 from support.forked import Piped
 from tests.cli.conftest import Program
@@ -65,12 +62,6 @@ def test_a_full_pipe_holds_no_signal_up(numbers: list[signal.Signals], code: Exi
         assert process.wait(SOON) == code
         assert process.stderr is not None
         assert b"The output was not read to its end.\n  The rest" in process.stderr.read()
-
-
-def test_a_full_pipe_holds_no_time_limit_up() -> None:
-    with running("torrent", "-p", "hi", "--stream-json", "--timeout", "0.5") as process:
-        until(lambda: process.poll() is not None)
-        assert process.returncode == ExitCode.TIMEOUT
 
 
 def test_a_reader_that_begins_late_misses_nothing() -> None:
@@ -138,20 +129,6 @@ def test_an_open_stdin_is_told_and_the_time_limit_counts(sent: bytes, words: byt
         assert words in process.stderr.read()
 
 
-def test_what_comes_late_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prompt, "SILENT_SECONDS", 0.05)
-    remarks = io.StringIO()  # asking pytest for what was said would lose what is said meanwhile
-    monkeypatch.setattr(sys, "stderr", remarks)
-    reader, writer = os.pipe()
-    with open(reader) as stdin, ThreadPoolExecutor(1) as pool:
-        asking = pool.submit(prompt.read_prompt, "hi", stdin, 20)
-        while not remarks.getvalue() and not asking.done():
-            time.sleep(0.01)
-        os.write(writer, b"there")
-        os.close(writer)
-        assert asking.result() == "hi\n\nthere" and remarks.getvalue().startswith("Waiting for stdin")
-
-
 LATIN = os.fsdecode(b"caf\xe9")
 
 
@@ -173,11 +150,3 @@ def test_files_may_be_called_anything(program: Program, tmp_path: Path, monkeypa
     )
     assert program.code == ExitCode.OK, program.err
     assert Path(f"{LATIN}.out").exists() and Path(LATIN, "hello.py").exists()
-
-
-def test_a_console_whose_encoding_lacks_a_character_shows_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    console = io.BytesIO()
-    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(console, "cp1252"))
-    prepare_streams()
-    print("↑ é", flush=True)
-    assert console.getvalue() == "? é\n".encode("cp1252")

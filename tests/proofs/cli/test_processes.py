@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import signal
 import subprocess
 import sys
 import time
-from contextlib import AbstractContextManager, suppress
-from pathlib import Path
-from subprocess import DEVNULL, PIPE
+from contextlib import AbstractContextManager
 
 import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.replay.recording import RecordingError, read_recording
 from support.forked import Piped
 from tests.cli.programs import program
 
@@ -41,23 +37,6 @@ def test_a_signal_stops_the_turn_and_keeps_what_was_written(number: int, code: E
     assert process.returncode == code
     assert (first + rest).replace(b"word ", b"") == b"\n"
     assert errors.decode().rstrip().endswith("stopped")
-
-
-def is_recorded(trace: Path) -> bool:
-    with suppress(OSError, RecordingError):
-        return len(read_recording(trace)) > 0
-    return False
-
-
-def test_an_interrupted_turn_is_still_an_object_and_a_file(tmp_path: Path) -> None:
-    path, trace = tmp_path / "answer.json", tmp_path / "run.jsonl"
-    with started("endless", "--json", "-o", str(path), "--trace", str(trace)) as process:
-        while not is_recorded(trace):  # it tells nobody else that it answers
-            time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
-        process.wait(10)
-    answer = json.loads(path.read_text())
-    assert (process.returncode, answer["reason"]) == (ExitCode.INTERRUPTED, "stopped")
 
 
 def test_the_timeout_stops_the_turn_and_keeps_what_was_written() -> None:
@@ -97,20 +76,6 @@ def test_a_reader_that_goes_away_ends_the_program_quietly() -> None:
     assert (process.returncode, errors) == (ExitCode.BROKEN_PIPE, b"")
 
 
-def test_a_chat_in_lines_ends_with_its_reader() -> None:
-    with program("plain", "--plain", stdin=PIPE, stderr=DEVNULL) as process:
-        read_some(process)
-        assert process.stdin is not None and process.stdout is not None
-        process.stdout.close()
-        with suppress(BrokenPipeError):  # it may have noticed
-            process.stdin.write(b"hi\n")
-            process.stdin.flush()
-        code = process.wait(10)
-        with suppress(BrokenPipeError):
-            process.stdin.close()
-    assert code == ExitCode.BROKEN_PIPE
-
-
 def test_output_is_flushed_at_every_step() -> None:
     with started("stuck", "--stream-json") as process:
         lines = b""
@@ -139,16 +104,6 @@ def test_what_a_closed_stdout_would_lose_is_told(command: str) -> None:
     result = in_a_shell(f"{command} >&-")
     assert result.returncode == ExitCode.USAGE
     assert result.stderr.startswith(b"dflash-chat: stdout is closed: what belongs there would be lost.")
-
-
-def test_a_closed_stdout_loses_no_file(tmp_path: Path) -> None:
-    result = in_a_shell(f"plain -p hi -o {tmp_path}/answer.txt >&-")
-    assert result.returncode == ExitCode.OK
-    assert (tmp_path / "answer.txt").read_text().startswith("Hello")
-
-
-def test_a_failure_that_nobody_can_read_keeps_its_code() -> None:
-    assert in_a_shell("plain ./nope -p hi 2>/dev/full").returncode == ExitCode.WEIGHTS
 
 
 def test_what_is_printed_at_the_very_end_counts() -> None:
@@ -197,10 +152,3 @@ def test_a_dumb_terminal_gets_a_chat_in_lines() -> None:
     assert process.returncode == ExitCode.OK
     assert "one in lines, as with --plain" in output and "version 2 of 2 of the answer" in output
     assert "\x1b" not in output
-
-
-def test_a_pipe_gets_the_same_characters_verbatim_and_no_progress() -> None:
-    with started("escapes") as process:
-        output, errors = process.communicate(timeout=10)
-    assert output == b"\x1b[31mred\x07\ttab\n"
-    assert errors.decode().startswith("12 tokens")

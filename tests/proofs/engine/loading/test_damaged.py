@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -17,7 +16,6 @@ from engine.commands import Ask, Close, EngineOptions, GenerationSettings, Messa
 from engine.errors import WeightsFailure
 from engine.events import EngineError, Event, Notice, TurnFinished
 from engine.files.gguf import read_gguf
-from engine.files.gguf_header import read_header
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.service import EngineService, load_runner
 
@@ -141,16 +139,15 @@ def test_files_that_stand_for_others_are_named(pair: Path, name: str, link: bool
     assert Path(name).name in said and ("again" if link else "git lfs pull") in failure.value.hint
 
 
-@pytest.mark.parametrize("read", [read_gguf, read_header])
 @pytest.mark.parametrize("link", [False, True])
-def test_a_gguf_that_stands_for_another_is_named(tmp_path: Path, read: Callable[[Path], object], link: bool) -> None:
+def test_a_gguf_that_stands_for_another_is_named(tmp_path: Path, link: bool) -> None:
     path = tmp_path / "model.gguf"
     if link:
         path.symlink_to("nowhere")
     else:
         path.write_text(POINTER)
     with pytest.raises(WeightsFailure, match="a link to nowhere" if link else "a pointer of git-lfs"):
-        read(path)
+        read_gguf(path)
 
 
 def test_who_loads_a_target_alone_is_told(pair: Path) -> None:

@@ -26,7 +26,7 @@ from engine.layer_config import MoeConfig
 from engine.loading import choose_rounds as starting
 from engine.loading.choose_rounds import derived_tiles, kept_tiles, time_tiles
 from engine.measured import tiles as tuning
-from engine.measured.tiles import neighbours, tune, with_choice
+from engine.measured.tiles import neighbours, tune
 from support.shapes import random_pair, read_shape
 from tests.engine.conftest import CPU
 from tests.engine.decoding.pairs import DRAFT_TILES, TILES
@@ -35,7 +35,6 @@ from tests.engine.small_decoders import prompt_ids
 SMALL = representative(86)
 MOE = MoeConfig(num_experts=128, top_k=8, intermediate_size=704)
 SHARED = TileTrial(lambda _tiles: [lambda: None], 2, shares=True)
-PRODUCT = TileTrial(lambda _tiles: [lambda: None], splits=True)
 
 
 @pytest.fixture(autouse=True)
@@ -55,30 +54,6 @@ def test_candidates_fit_the_card_and_differ_in_one_thing() -> None:
     assert not any(
         each.depth != 256 for each in neighbours(Tiles(16, 256), TileTrial(SHARED.launches, depth=False), SMALL)
     )
-
-
-def test_a_row_alone_takes_steps_as_deep_as_sixteen() -> None:
-    tiles = target_tiles(MOE, SMALL)
-    deeper = with_choice(tiles, "expert_gate_up", replace(tiles.expert_gate_up, depth=512), SHARED, SMALL)
-    assert deeper.expert_gate_up_alone.depth == 512
-    shallow = with_choice(tiles, "expert_gate_up", replace(tiles.expert_gate_up, depth=64), SHARED, SMALL)
-    assert shallow.expert_gate_up_alone == replace(tiles.expert_gate_up_alone, depth=64)
-    wider, packed = replace(tiles.expert_gate_up, warps=8), replace(SHARED, bits=4, packed=True)
-    assert with_choice(tiles, "expert_gate_up", wider, SHARED, SMALL).expert_gate_up_alone.warps == 2
-    assert with_choice(tiles, "expert_gate_up", wider, packed, SMALL).expert_gate_up_alone.warps == 8
-    assert not any(each.warps != 4 for each in neighbours(Tiles(16, 256), replace(SHARED, warps=False), SMALL))
-
-
-def test_packed_weights_need_no_shared_memory() -> None:
-    """Those of a drafter in 8 bits do."""
-    choice, in_shared, packed = Tiles(64, 512, stages=2), replace(SHARED, bits=8), replace(SHARED, bits=8, packed=True)
-    found, more = neighbours(choice, in_shared, SMALL), neighbours(choice, packed, SMALL)
-    assert set(found) < set(more) and {each.columns for each in more} == {32, 64, 128}
-    assert not any(in_shared.fits(each, SMALL) for each in set(more) - set(found))
-    tiles = replace(target_tiles(MOE, SMALL), expert_gate_up_alone=Tiles(64, 128))
-    for trial, stages in ((in_shared, 2), (packed, 4)):
-        changed = with_choice(tiles, "expert_gate_up", choice, trial, SMALL)
-        assert changed.expert_gate_up_alone.stages == stages
 
 
 def costs(cost: Callable[[Tiles], float]) -> tuple[dict[str, TileTrial[TargetTiles]], tuning.Timer]:
