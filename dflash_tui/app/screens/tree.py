@@ -14,6 +14,7 @@ from dflash_tui.core.conversation.comparison import models_apart, settings_apart
 from dflash_tui.core.conversation.tree import Outlined, Tree
 from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
+from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.harmless import sanitise
 
 from .picker import BESIDE, PickerScreen
@@ -126,7 +127,7 @@ def _facts(node: Turn, wide: bool) -> str:
     figures = node.figures
     if not figures.num_tokens:
         return "no answer" if not node.answer else ""
-    parts = [f"{figures.num_tokens} tokens", f"{figures.tok_s:.0f} tok/s"]
+    parts = [counted(figures.num_tokens, "token"), f"{figures.tok_s:.0f} tok/s"]
     if figures.num_spec_steps:
         parts.append(f"{figures.tokens_per_round:.2f} {TOKENS_PER_ROUND.name}")
     return " · ".join(parts) if wide else f"{figures.tok_s:.0f} tok/s"

@@ -12,6 +12,7 @@ from engine.speculation.lookup import num_agreed
 
 from ..figures.labels import TOKENS_PER_ROUND, accepted_share
 from ..settings.decoding import SETTINGS
+from ..text.counted import counted
 from .models import short_name
 from .turn import Turn
 
@@ -72,7 +73,7 @@ def parting(left: str, right: str) -> str:
     same = num_agreed(left, right)
     if not same:
         return "The texts differ from their first character on."
-    return f"The first {same} characters are the same."
+    return f"The same at first, for {counted(same, 'character')}."
 
 
 def _drafter(exchange: Turn) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..attachments.attachment import counted
 from ..files.running import RunResult
+from ..text.counted import counted
 from ..text.spans import Span
 from .question_context import QuestionContext, SaidTurn
 
@@ -84,7 +84,7 @@ def output_spans(run: RunResult, how: str = "") -> list[Span]:
 
 def paste_mark(text: str, number: int) -> str:
     lines = text.removesuffix("\n").count("\n") + 1
-    return f"[Pasted #{number} +{f'{lines} lines' if lines > 1 else f'{len(text)} characters'}]"
+    return f"[Pasted #{number} +{counted(lines, 'line') if lines > 1 else counted(len(text), 'character')}]"
 
 
 def _folded_context(question: ShownQuestion) -> list[Folded]:

@@ -24,6 +24,7 @@ from ..sessions.archive import reopen
 from ..sessions.sessions import Conversation
 from ..settings.decoding import restored
 from ..source import Feature, Source, SourceFactory
+from ..text.counted import counted
 from .context_fit import ContextFit, WhenFull
 from .event_queue import EventQueue
 from .face import Face
@@ -313,8 +314,9 @@ class Desk:
         self.resumed = conversation
         self.face.changed("resumed")
         if conversation.damaged:
-            lines = "1 line" if conversation.damaged == 1 else f"{conversation.damaged} lines"
-            self.face.say(f"{lines} of its file could not be read; the rest is here.", "end")
+            self.face.say(
+                f"{counted(conversation.damaged, 'line')} of its file could not be read; the rest is here.", "end"
+            )
         for problem in conversation.passed_over:
             self.face.say(f"A later conversation could not be gone on with: {problem}", "end")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..attachments.attachment import counted
 from ..conversation.blocks import chosen_program
 from ..conversation.chat import Chat
 from ..conversation.slash import SlashError
 from ..conversation.tree import Tree
 from ..conversation.turn import Turn
 from ..files.running import SECONDS, Running, RunResult, start
+from ..text.counted import counted
 from .face import AskOption, Face, Question
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from ..attachments.attachment import counted
 from ..conversation.chat import Chat
 from ..conversation.comparison import compare, parting
 from ..conversation.slash import SlashError
@@ -18,6 +17,7 @@ from ..figures.statistics import TurnSnapshot
 from ..figures.tables import GaugeFacts, tables
 from ..rounds.inspection import inspect, quoted
 from ..sessions.archive import survey
+from ..text.counted import counted
 from .words import outlined, short, table_lines
 
 LISTED = 20

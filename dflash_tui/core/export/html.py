@@ -15,7 +15,6 @@ from typing import Any
 
 from engine.events import Clock, EmittedToken, Step
 
-from ..attachments.attachment import counted
 from ..conversation.folds import SHOWN_LINES
 from ..figures.labels import (
     ABOUT,
@@ -36,6 +35,7 @@ from ..rounds.inspection import Inspection, inspect_step
 from ..rounds.pace import pace_words, race_pace, replay_pace
 from ..rounds.passes import REASON, PassRows
 from ..rounds.trees import accepted_drafts
+from ..text.counted import counted
 from ..text.harmless import sanitise
 from .document import (
     SET_LINE,
@@ -184,7 +184,7 @@ def _gain(answer: ExportedAnswer) -> str:
     if answer.speed_up is None:
         number, what = f"{facts.tokens_per_round:.1f}", TOKENS_PER_ROUND.name
     else:
-        number, what = f"{answer.speed_up.times:.1f}×", f"{'about, ' * answer.speed_up.about}{AS_FAST}"
+        number, what = f"{answer.speed_up.times:.1f}×", f"{AS_FAST}{answer.speed_up.remark}"
     return f'<p class="winner lane-1"><strong>{number}</strong> <span><b>{what}</b><br>{text}</span></p>'
 
 

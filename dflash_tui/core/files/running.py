@@ -18,9 +18,9 @@ from threading import Event
 from typing import Any, Literal, get_args
 from uuid import uuid4
 
-from ..attachments.attachment import counted
 from ..failures import Failure
 from ..platforms import LIMITED, NO_PROGRAMS, apart, kill, processes, user
+from ..text.counted import counted
 from ..text.fences import CodeBlock
 
 SECONDS = 10.0
@@ -221,7 +221,7 @@ class _Output:
     def text(self) -> str:
         tail = bytes(self._tail[-(KEPT // 2) :])
         left_out = self.length - len(self._head) - len(tail)
-        gap = f"\n… {left_out:,} bytes are left out …\n" if left_out else ""
+        gap = f"\n… {counted(left_out, 'byte')} left out …\n" if left_out else ""
         return self._head.decode("utf-8", "replace") + gap + tail.decode("utf-8", "replace")
 
 
