@@ -16,12 +16,12 @@ from dflash_tui.app.widgets.rounds.step_table import Scene, StepTable, scene_lin
 from dflash_tui.app.widgets.rounds.step_view import StepView
 from dflash_tui.core.figures.labels import FOUND_SURE
 from dflash_tui.core.files.places import bundled_themes_dir
-from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.inspection import inspect_step
 from dflash_tui.core.rounds.lenses import LENSES
 from dflash_tui.core.rounds.travel import Position
 from dflash_tui.core.source import Rewind
 from engine.events import DraftToken, EmittedToken, Match, PrefillDone, Step, TurnStarted, WidthChoice
+from engine.rounds.store import RoundStore
 from support.events_for_tests import make_step
 from support.scripted_engine import PAGE
 
@@ -40,8 +40,8 @@ def shown(chat: Driver) -> str:
     return "\n".join(lines(chat))
 
 
-def history(chat: Driver) -> StepHistory:
-    return chat.screen.chat.reducer.turns[-1].history
+def history(chat: Driver) -> RoundStore:
+    return chat.screen.chat.reducer.turns[-1].rounds
 
 
 def place(chat: Driver) -> Position | None:
@@ -203,7 +203,7 @@ async def test_earlier_answers_can_be_visited_and_a_new_question_leads_back(laun
         await chat.ask_and_wait("again")
         await chat.pilot.press("f3", "home", "comma")
         first = chat.screen.chat.reducer.turns[0]
-        assert place(chat) == Position(1, len(first.history) - 1)
+        assert place(chat) == Position(1, len(first.rounds) - 1)
         assert "of answer 1" in shown(chat)
         chat.prompt.focus()
         await chat.ask_and_wait("and again")
@@ -262,7 +262,7 @@ async def test_any_step_text_a_long_answer_shows_at_once(launch: Launch) -> None
         chat.screen.viewer.lenses.choose("confidence")
         chat.screen.viewer.toggle()
         await chat.pilot.pause()
-        steps, seconds = len(reducer.turns[0].history), []
+        steps, seconds = len(reducer.turns[0].rounds), []
         for number in range(24):
             started = time.perf_counter()
             chat.screen.viewer.visit(Position(1, (number * 7919) % steps))

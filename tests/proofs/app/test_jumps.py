@@ -61,7 +61,7 @@ async def played(path: Path, steps: int) -> AsyncIterator[Replaying]:
 
 
 def num_rounds(replay: Replaying) -> int:
-    return sum(len(turn.history) for turn in replay.screen.chat.reducer.turns)
+    return sum(len(turn.rounds) for turn in replay.screen.chat.reducer.turns)
 
 
 def shown(replay: Replaying) -> list[object]:
@@ -162,5 +162,5 @@ async def test_any_step_of_a_long_trace_is_reached_at_once(tmp_path: Path) -> No
             replay.screen.pump.frame()
             seconds.append(time.perf_counter() - started)
             turn = replay.screen.chat.reducer.turn
-            assert turn is not None and turn.latest.emitted == steps[wanted - 1].emitted and len(turn.history) == wanted
+            assert turn is not None and turn.latest.emitted == steps[wanted - 1].emitted and len(turn.rounds) == wanted
         assert sorted(seconds)[7] < 0.3

@@ -86,7 +86,7 @@ async def test_what_it_does_not_tell_is_said_to_be_unknown(server: Callable) -> 
 async def test_its_rounds_survive_the_disk(server: Callable, tmp_path: Path) -> None:
     async with server() as driver:
         await driver.ask_and_wait("hello")
-        steps = list(driver.screen.chat.reducer.turn.history)
+        steps = list(driver.screen.chat.reducer.turn.rounds)
         path = driver.screen.queue.log.path
         await driver.ask(f"/trace {tmp_path / 'run.jsonl'}")
         await driver.until(lambda: (tmp_path / "run.jsonl").exists())
