@@ -11,13 +11,47 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from measure.quick import parse
 from support.terminal import Terminal
 
-from .soak import CLEAR_LINE, CODE, QUIT, SIZE, ScreenReports, User
+SIZE = (120, 36)
+CLEAR_LINE, QUIT = "\x15", "\x11"
+CODE = """
+import asyncio
+from pathlib import Path
+from dflash_tui.app.application import ChatApp
+from dflash_tui.core.desk.event_queue import EventQueue
+from dflash_tui.core.sessions.sessions import SessionLog
+from dflash_tui.sources import engine_source
+from engine.commands import EngineOptions, GenerationSettings
+from support.tape import Tape
 
+class Told(ChatApp):
+    def on_ready(self):  # in addition to ChatApp's: Textual calls both
+        self.run_worker(self.follow())
+
+    async def follow(self):
+        reducer = self.chat_screen.chat.reducer
+        await self.tell("ready", lambda: reducer.ready)
+        while True:
+            await self.tell("streaming", lambda: reducer.busy)
+            await self.tell("done", lambda: not reducer.busy)
+
+    async def tell(self, state, reached):
+        while not reached():
+            await asyncio.sleep(0.02)
+        report.write(state + "\\n")
+
+queue = EventQueue(SessionLog.create())
+with open({report}, "w", buffering=1) as report:
+    app = Told(GenerationSettings(), Path("dflash-out"), queue, lambda emit: {source})
+    app.run()
+    app.chat_screen.join_engine(3.0)
+queue.log.close()
+"""
+"""The chat on a source, which writes a line when it is ready, when an answer begins, and when it is done."""
 PROGRAM = "from dflash_tui.cli.main import program; import sys; sys.argv = ['dflash-chat']; program()"
 BUNDLED_PAIR, TAPE = "engine_source(EngineOptions())(emit)", "Tape(emit, seconds=3600)"
 STARTS, STOPS, PASTES = 10, 20, 5
@@ -26,17 +60,52 @@ PASTE = "\x1b[200~{}\x1b[201~"
 LONG_LINE, FIVE_MEGABYTES = "x" * 200_000, ("x" * 79 + "\r") * (5_000_000 // 80)
 
 
+class User:
+    """Types on the keyboard and watches the screen."""
+
+    def __init__(self, terminal: Terminal, report: int) -> None:
+        os.set_blocking(report, False)
+        self.terminal, self._report, self._states = terminal, report, list[str]()
+
+    def press(self, key: str, seen: str) -> float:
+        """Presses a key; returns the milliseconds until ``seen`` is on the screen."""
+        self.terminal.output = ""
+        sent = time.perf_counter()
+        self.terminal.send(key)
+        while seen not in self.terminal.output:
+            if time.perf_counter() - sent > 5:
+                raise TimeoutError(f"{key!r} was pressed and {seen} never seen")
+            self.terminal.read(0.001)
+        return 1000 * (time.perf_counter() - sent)
+
+    def wait_for(self, state: str, seconds: float) -> None:
+        """Watches until the chat is ``ready``, ``streaming`` or ``done``."""
+        deadline = time.monotonic() + seconds
+        while state not in self._states:
+            if time.monotonic() > deadline or self.terminal.process.poll() is not None:
+                raise TimeoutError(f"the chat was never {state}: {self.terminal.output}")
+            self.watch(0.05)
+            with suppress(BlockingIOError):
+                self._states += os.read(self._report, 1 << 16).decode().split()
+        del self._states[: self._states.index(state) + 1]
+
+    def watch(self, seconds: float) -> None:
+        """Reads what is written for ``seconds``, as a terminal does."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self.terminal.read(left)
+            self.terminal.output = self.terminal.output[-2000:]
+
+
 @contextmanager
-def observed(source: str) -> Iterator[tuple[User, ScreenReports]]:
-    """Runs the chat on ``source``; once it is ready, yields a user and its reports."""
+def observed(source: str) -> Iterator[User]:
+    """Runs the chat on ``source``; yields a user once it is ready."""
     reader, writer = os.pipe()
-    with Terminal(
-        CODE.format(source=source, report=writer, log="SessionLog.create()"), SIZE, pass_fds=(writer,)
-    ) as terminal:
+    with Terminal(CODE.format(source=source, report=writer), SIZE, pass_fds=(writer,)) as terminal:
         os.close(writer)
-        user, reports = User(terminal), ScreenReports(reader)
-        reports.wait_for("ready", user, 120)
-        yield user, reports
+        user = User(terminal, reader)
+        user.wait_for("ready", 120)
+        yield user
         terminal.send(QUIT)
         terminal.wait_for_exit()
     os.close(reader)
@@ -57,13 +126,13 @@ def first_frames(most: int) -> list[float]:
 def stops(most: int) -> list[float]:
     """Milliseconds from Esc to the sight of a stop, with the bundled pair at work."""
     waits = []
-    with observed(BUNDLED_PAIR) as (user, reports):
+    with observed(BUNDLED_PAIR) as user:
         for number in range(min(STOPS, most)):
             user.terminal.send("Write a page with a drone swarm\r")
-            reports.wait_for("streaming", user, 60)
+            user.wait_for("streaming", 60)
             user.watch(0.2 + number / 100)  # each time at another moment of a round, and of a frame
             waits.append(user.press(ESCAPE, "⏹ stopped"))
-            reports.wait_for("done", user, 60)
+            user.wait_for("done", 60)
             user.terminal.send(NEW_CHAT)
             user.watch(0.2)
     return waits
@@ -72,10 +141,10 @@ def stops(most: int) -> list[float]:
 def pastes(most: int, pasted: str, seen: str, streaming: bool) -> list[float]:
     """Milliseconds from the last byte of a paste to the sight of a letter typed behind it."""
     waits = []
-    with observed(TAPE) as (user, reports):
+    with observed(TAPE) as user:
         if streaming:
             user.terminal.send("go on\r")
-            reports.wait_for("streaming", user, 60)
+            user.wait_for("streaming", 60)
         for letter in "бгдёж"[: min(PASTES, most)]:
             user.watch(0.5)
             user.terminal.send(PASTE.format(pasted))

@@ -80,7 +80,6 @@ PARTS = (
     ),
     Part("kernels", "measure.gpu.check_kernels", "", 150, 50),
     Part("rounds", "measure.gpu.check_rounds", "--soak 20", 260, 45),
-    Part("lookup", "measure.gpu.check_lookup", "", 120, 40),
     Part("wide", "measure.gpu.check_wide", "", 200, 40),
     Part("wide-fp8", "measure.gpu.check_wide", "--weights fp8", 200, 40),
     Part("wide-int4", "measure.gpu.check_wide", "--weights int4", 200, 40),

@@ -128,17 +128,3 @@ def test_programs_run_only_where_they_are_held_within_limits(monkeypatch: pytest
     monkeypatch.setattr("dflash_tui.core.files.running.NO_PROGRAMS", "Code isn't run here.")
     with pytest.raises(RunError, match="isn't run here"):
         start(CodeBlock(1, "python", "python", None, "print(1)", True))
-
-
-def test_the_program_starts_without_the_modules_that_windows_lacks() -> None:
-    """The long proof runs tests/cli and tests/app so, in CI."""
-    code = (
-        "import sys, dflash_tui.core.platforms as platforms, dflash_tui.app.main, dflash_tui.serve.server\n"
-        "from dflash_tui.cli.main import main\n"
-        "assert platforms.NO_PROGRAMS and platforms.NO_QUESTIONS\n"
-        "assert 'dflash_tui.app.keyboard' not in sys.modules\n"
-        "sys.exit(main(['--help']))"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests" / "elsewhere")}
-    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert result.returncode == 0 and "dflash-chat doctor" in result.stdout, result.stderr

@@ -61,9 +61,7 @@ def _leave_on_repeat(screen: ChatScreen, notice: str) -> None:
 
 COMMANDS = {
     "new": (
-        Command(
-            "stop", "Stop the answer", "stop the answer and keep what it wrote", stop, "escape", stand_in="interrupt"
-        ),
+        Command("stop", "Stop the answer", "stop the answer and keep what it wrote", stop, "escape"),
         Command(
             "interrupt",
             "Copy, stop or quit",

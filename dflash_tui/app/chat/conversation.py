@@ -17,7 +17,6 @@ from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.text.spans import Span, Spans
 from engine.events import EngineError, LoadProgress
 
-from ..keymap import NameKeys
 from ..widgets.loading import LoadPanel
 from ..widgets.rendered import RenderedView
 from ..widgets.starters import Starters
@@ -38,8 +37,6 @@ class ConversationView(Container):
     def __init__(self, chat: Chat, *, id: str) -> None:
         super().__init__(id=id)
         self._chat = chat
-        self.with_keys: NameKeys = str
-        """Puts the user's own keys into a sentence that names keys."""
         self._answers: list[Told] = []
         self._untold: int | None = None
         """The place on the path of a question below which a program's outcome is still to be shown; or None."""
@@ -73,14 +70,14 @@ class ConversationView(Container):
 
     def show_failure(self, failure: EngineError) -> None:
         panel = self.query_one(LoadPanel)
-        panel.show_error(failure, self.with_keys)
+        panel.show_error(failure)
         panel.display = True
 
     # Adding
 
     def note(self, text: str) -> None:
         """Add a remark of the program's own to the transcript."""
-        self.transcript.append([Span(f"{self.with_keys(text)}\n\n", "note")])
+        self.transcript.append([Span(f"{text}\n\n", "note")])
 
     def note_above(self, text: str) -> None:
         """Add a remark about the models that have just become ready, above the question that waited for them."""
@@ -91,11 +88,7 @@ class ConversationView(Container):
             self._show_question()
 
     def add(self, spans: Spans) -> None:
-        """Add text that the source said; where the program itself speaks, with the user's own keys."""
-        if self.with_keys is not str:
-            spans = Spans.of(
-                span._replace(text=self.with_keys(span.text)) if span.style == "note" else span for span in spans
-            )
+        """Add text that the source said."""
         self.transcript.append(spans)
 
     def show_asked(self) -> None:

@@ -27,7 +27,6 @@ from dflash_tui.core.text.fences import describe_blocks
 from engine.commands import MIN_BLOCK_SIZE, GenerationSettings
 from engine.events import EngineReady, LoadProgress, Notice, TurnFinished, TurnStarted
 
-from ..keymap import NameKeys
 from ..options import backed_up, options_of
 from ..screens.statistics import StatisticsScreen
 from ..widgets.attached import Attached
@@ -78,8 +77,6 @@ class ChatDisplay(DeskScreen):
         self.settled = False
         """Whether the objects that loading left were taken from what the garbage collector looks at."""
         self.gauges: Gauges = "full"
-        self.with_keys: NameKeys = str
-        """Puts the user's own keys into a sentence that names keys."""
         self._started = self._log_failure_told = False
         self._gpu_shown: GpuReading | None = None
         self._warned = False
@@ -269,7 +266,7 @@ class ChatDisplay(DeskScreen):
         self.app.push_screen(StatisticsScreen(where, tables(facts, costs_of_passes(self.chat)), section))
 
     def _show_placeholder(self) -> None:
-        self.prompt.placeholder = self.with_keys(self.desk.source.capabilities.placeholder or PLACEHOLDER)
+        self.prompt.placeholder = self.desk.source.capabilities.placeholder or PLACEHOLDER
 
     def _offer_starters(self) -> None:
         begins = not self.chat.tree and self.desk.source.capabilities.can("ask")
@@ -390,9 +387,7 @@ class ChatDisplay(DeskScreen):
         self.prompt.cursor_blink = not self.chat.busy and self.viewer.motion.moves
         hint = self.focused.hint if isinstance(self.focused, Slider) else ""
         facts = status_facts(self.desk, self.viewer, hint, self.pump.governor.load)
-        self.query_one(StatusLine).show(
-            replace(facts, state=self.with_keys(facts.state), keys=tuple(map(self.with_keys, facts.keys)))
-        )
+        self.query_one(StatusLine).show(facts)
         self.query_one(Header).tell_system(self.chat.system, self.desk.presets.name)
 
     def _tell_log_failure(self) -> None:

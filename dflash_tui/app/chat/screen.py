@@ -76,7 +76,6 @@ class ChatScreen(ChatDisplay):
 
     def on_mount(self) -> None:
         stand_above(self, "#ask")
-        self.conversation.with_keys = self.with_keys
         self.conversation.show_loading([], beginning(self.desk))
         self.show_legend()
         self.conversation.transcript.set_class(self.replay.recording is not None, "shown")
@@ -86,7 +85,6 @@ class ChatScreen(ChatDisplay):
             text,
             by_fitness(self.ACTIONS.values(), self.desk),
             self,
-            self.with_keys,
             keys_in_force(self.active_bindings),
         )
         prompt.queued, prompt.offer = self.desk.take_queued, self.conversation.following_starter
@@ -318,7 +316,7 @@ class ChatScreen(ChatDisplay):
 
     def show_help(self) -> None:
         self.app.clear_notifications()  # they would lie over the text
-        self.app.push_screen(HelpScreen(self.active_bindings, self.ACTIONS.values(), self.with_keys))
+        self.app.push_screen(HelpScreen(self.active_bindings, self.ACTIONS.values()))
 
     def open_replay(self, path: Path | None) -> None:
         if self.chat.busy:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import click
 from click.core import ParameterSource
 
-from dflash_tui.core.settings.config import Config, ScreenOptions
+from dflash_tui.core.settings.config import ScreenOptions
 
 from ..problems import Problem
 from ..terminal.background import AUTO
@@ -23,10 +23,10 @@ SCREEN_FLAGS = {
 """The flags on how to draw, by their names, and their help."""
 
 
-def chosen_screen_options(ascii: bool, reduced_motion: bool, no_mouse: bool, config: Config) -> ScreenOptions:
-    """The flags' screen options and the file's keys; ASCII on a terminal that isn't UTF-8."""
+def chosen_screen_options(ascii: bool, reduced_motion: bool, no_mouse: bool) -> ScreenOptions:
+    """The flags' screen options; ASCII on a terminal that isn't UTF-8."""
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
-    return ScreenOptions(ascii or encoding != "utf8", reduced_motion, not no_mouse, config.keys)
+    return ScreenOptions(ascii or encoding != "utf8", reduced_motion, not no_mouse)
 
 
 def screen_flags(command: Callable[..., int]) -> Callable[..., int]:
@@ -48,7 +48,7 @@ def saved_screen_options() -> ScreenOptions:
     """The screen options that the flags of :func:`screen_flags` ask for."""
     context = click.get_current_context()
     chosen = {name: bool(context.meta.get(f"{__name__}.{name}")) for name in SCREEN_FLAGS}
-    return chosen_screen_options(**chosen, config=context.obj.config)
+    return chosen_screen_options(**chosen)
 
 
 def check_theme(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from rich.cells import cell_len
 from textual.widgets import OptionList, Static
 
 from dflash_tui.app.screens.compare import CompareScreen
 from dflash_tui.app.screens.find import FindScreen
-from dflash_tui.app.screens.sessions import SessionsScreen
 from dflash_tui.app.screens.tree import TreeScreen
-from dflash_tui.core.desk.words import outlined
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.sessions.sessions import load_session
 from tests.app.conftest import Driver, Launch
@@ -46,25 +42,6 @@ async def test_the_tree_shows_every_version_and_goes_to_each(launch: Launch, siz
         assert screen.query_one(OptionList).highlighted == 3, "where the user is"
         await chat.pilot.press("up", "enter")
         assert chat.screen.chat.tree.here == 3 and "thanks" in chat.log.text
-
-
-async def test_the_tree_says_who_answered_where_several_models_did(launch: Launch) -> None:
-    async with launch(answer="Four.", size=(60, 18)) as chat:
-        await grow(chat)
-        await chat.pilot.press("f9")
-        assert isinstance(chat.app.screen, TreeScreen)
-        assert not any("gemma4-tiny" in line for line in lines(chat.app.screen))
-        await chat.pilot.press("escape")
-        turn = chat.screen.chat.tree[3]
-        assert turn.by is not None
-        turn.by = replace(turn.by, target="elsewhere/other")
-        await chat.pilot.press("f9")
-        assert isinstance(chat.app.screen, TreeScreen)
-        assert ["other" in line for line in lines(chat.app.screen)] == [False, False, True, False]
-        assert sum("gemma4-tiny" in line for line in lines(chat.app.screen)) == 3
-        assert all(cell_len(line) <= 54 for line in lines(chat.app.screen))
-        said = list(outlined(chat.screen.chat))
-        assert ["answered by other" in line for line in said] == [False, False, True, False]
 
 
 async def test_the_tree_by_mouse_and_its_other_keys(launch: Launch) -> None:
@@ -122,16 +99,3 @@ async def test_what_was_said_is_found_and_opened_in_its_place(launch: Launch) ->
         await chat.pilot.press("enter")
         await chat.until(lambda: chat.app.screen is chat.screen)
         assert "and more" in chat.log.text
-
-
-async def test_the_list_of_conversations_looks_into_answers(launch: Launch) -> None:
-    write(sessions_directory(), "about drones", answer="They fly over the needle.", at=1)
-    write(sessions_directory(), "about boats", at=2)
-    async with launch() as chat:
-        await chat.pilot.press("ctrl+o")
-        screen = chat.app.screen
-        assert isinstance(screen, SessionsScreen)
-        await chat.pilot.press(*"needle")
-        await chat.until(lambda: screen.chosen is not None)
-        assert screen.chosen is not None and screen.chosen.name == "about drones"
-        assert screen.query_one(OptionList).option_count == 1

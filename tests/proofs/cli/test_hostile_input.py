@@ -8,7 +8,6 @@ import zlib
 from base64 import b64encode
 from dataclasses import replace
 from pathlib import Path
-from runpy import run_module
 from typing import Any
 
 import click
@@ -16,15 +15,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import engine
 from dflash_tui.cli.chat import chat
 from dflash_tui.cli.plain.commands import COMMANDS
 from dflash_tui.core.export.document import conversation_document
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.replay.recording import Recording
 from dflash_tui.core.sessions.sessions import load_session
-from dflash_tui.core.settings.config import CONFIG_VARIABLE
-from engine.errors import UsageFailure
 from engine.events import EngineReady, TurnFinished, TurnStarted, event_to_dict
 from engine.rounds.blocks import columns_of
 from engine.rounds.rows import row_of
@@ -126,20 +122,6 @@ def test_a_flag_with_anything_behind_it(
         ended_in_words(program.run(f"{flag}={value}" if flag.startswith("--") else f"{flag}{value}", "-p", "hi"))
 
 
-@ANY
-@given(
-    st.sampled_from(["block_size", "temperature", "top_p", "seed", "system", "mood", "verify"]),
-    values.map(json.dumps) | st.sampled_from(["nan", "@", "'@nowhere.md'", "'@.'", "'@/dev/zero'", "1 2", "9" * 400]),
-    st.sampled_from(["[presets.x]", "[presets.x]", "[presets]", "[presets.x", "[presets.x.y]"]),
-)
-def test_a_preset_of_anything(
-    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, value: str, table: str
-) -> None:
-    (tmp_path / "config.toml").write_text(f"{table}\n{key} = {value}\n", encoding="utf-8", errors="replace")
-    monkeypatch.setenv(CONFIG_VARIABLE, str(tmp_path / "config.toml"))
-    ended_in_words(program.run("--preset", "x", "-p", "hi"))
-
-
 SLASHES = sorted(COMMANDS.keys() - {"run", "quit", "model"})
 WORDS = (
     "", "99 x", "nowhere", "nan", "1e400", "0", "-1", "block", "temp hot", "77", "1 ../../x", "/etc/passwd", "1 \x01",
@@ -192,16 +174,3 @@ def test_a_folder_that_is_gone_is_told_before_pytorch_loads(
     (tmp_path / "gone").rmdir()
     program.run(*command.split())
     assert program.code == 2 and "The folder you are in is gone" in program.err
-
-
-def test_without_this_program_the_engine_tells_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "gone").mkdir()
-    monkeypatch.chdir(tmp_path / "gone")
-    (tmp_path / "gone").rmdir()
-    with pytest.raises(SystemExit) as ended:
-        run_module("engine.lab.bench", run_name="__main__")
-    assert ended.value.code == 2 and "The folder you are in is gone" in capsys.readouterr().err
-    with pytest.raises(UsageFailure, match="is gone"):
-        engine.load()

@@ -7,7 +7,6 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from engine.decoding.decoder import GPU_PREFILL_CHUNK
 from engine.kernels.decode.attention.attend_tiles import FULL_TILES, WINDOW_TILES, FullTiles, WindowTiles, attend_tiles
 from engine.kernels.decode.tiling.target_tiles import bits_of, plain_choices, target_tiles, tiles_of
 from engine.kernels.decode.tiling.tiles import (
@@ -19,7 +18,7 @@ from engine.kernels.decode.tiling.tiles import (
     draft_tiles,
 )
 from engine.kernels.prefill.attention import ChunkTiles, chunk_tiles
-from engine.kernels.prefill.products import LONG, MOST_ROWS, OF_EXPERTS, SHORT, many_tiles
+from engine.kernels.prefill.products import MOST_ROWS, SHORT, many_tiles
 from engine.kernels.toolchain import card as cards
 from engine.kernels.toolchain.card import HOPPER, REPRESENTATIVES, Card, card_of, representative, stand_in
 from engine.kernels.weights.kinds import MAKERS
@@ -105,32 +104,6 @@ def test_products_of_many_rows_fit_a_card_and_have_two_kinds_of_machine_code(car
         for tiles in {few, many}:
             assert card.programs_of(tiles.shared_memory) > 0 and tiles.stages >= 2
             assert tiles.depth == SHORT.depth, "which decides the order of sums"
-
-
-def test_a_prompts_products_have_the_tiles_that_were_fastest_on_an_h200() -> None:
-    """By a sweep over FP8 and INT4 (prefill/DECISIONS.md)."""
-    assert MOST_ROWS == GPU_PREFILL_CHUNK
-    dense = {
-        (8192, 2816): {LONG: (300, 512, 2048, 4096)},
-        (9216, 2816): {SHORT: (300, 512, 2048), LONG: (4096,)},
-        (2816, 4096): {SHORT: (300, 512, 2048), LONG: (4096,)},
-        (4224, 2816): {SHORT: (300, 512), LONG: (2048, 4096)},
-    }
-    for (columns, depth), wanted in dense.items():
-        for tiles, lengths in wanted.items():
-            assert [many_tiles(columns, rows, depth, HOPPER) for rows in lengths] == [tiles] * len(lengths)
-    chosen = [many_tiles(1408, rows * 8, 2816, HOPPER, 128) for rows in (1024, 4096, 8000)]
-    assert chosen == [OF_EXPERTS, OF_EXPERTS, LONG]
-    assert many_tiles(2816, 8000 * 8, 704, HOPPER, 128) == OF_EXPERTS
-
-
-def test_a_smaller_hopper_has_as_many_programs_for_each_multiprocessor() -> None:
-    fewer = replace(HOPPER, multiprocessors=78)
-    tiles, source = target_tiles(MOE, fewer), TargetTiles()
-    assert tiles.expert_down == replace(source.expert_down, programs=4 * 78)
-    assert tiles.expert_gate_up == replace(source.expert_gate_up, programs=3 * 78)
-    full = attend_tiles(LAYERS["full"], 4096, fewer)
-    assert full == replace(FULL_TILES[512], programs=78)
 
 
 def test_cards_of_no_known_capability_are_taken_for_the_newest_that_is_no_newer() -> None:

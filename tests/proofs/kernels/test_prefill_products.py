@@ -95,14 +95,6 @@ def test_several_steps_in_a_turn_of_the_loop_change_no_bit(make: Make) -> None:
 
 
 @PACKED
-@FP32_AND_BF16
-@pytest.mark.parametrize(("rows", "inter"), [(19, 16), (5, 48)])
-def test_gates(make: Make, rows: int, inter: int, dtype: torch.dtype) -> None:
-    x, weight = noise(rows, 128).to(dtype), make(noise(2 * inter, 128, seed=1) / 8)
-    close(multiply_many(x, weight, gate="gelu_tanh", tiles=SMALL), x, weight.restored(), gate=True)
-
-
-@PACKED
 @pytest.mark.parametrize(
     ("ends", "gate", "dtype"),
     [

@@ -14,7 +14,6 @@ from engine.kernels.decode.norm import (
     add_and_norm,
     after_attention,
     after_feed_forward,
-    embed_rows,
     reference_add_and_norm,
 )
 from engine.kernels.reference.joins import (
@@ -23,7 +22,6 @@ from engine.kernels.reference.joins import (
     reference_after_attention,
     reference_after_feed_forward,
 )
-from engine.kernels.reference.norm import rms_norm, rms_norm_rounded_first
 from engine.kernels.toolchain.jit import INTERPRETED
 from tests.kernels.tensors import FP32_AND_BF16
 
@@ -124,18 +122,6 @@ def test_after_experts_one_of_which_all_rows_share(dtype: torch.dtype, style: No
     assert_rounded_alike(normed[:9], expected_normed[:9])
     assert torch.equal(features[:9, 40:], x[:9]) and (features[:, :40] == 7).all() and (features[9:] == 7).all()
     assert torch.equal(x[9:], untouched) and torch.equal(normed[9:], before[9:])
-
-
-@FP32_AND_BF16
-@pytest.mark.parametrize("style", ["gemma", "qwen"])
-def test_embedding(dtype: torch.dtype, style: NormStyle) -> None:
-    given = Given(40, dtype)
-    embedding, weight = given.noise(50, 40).to(dtype), given.weight()
-    ids = torch.randint(0, 50, (16,), generator=torch.Generator().manual_seed(0))
-    x, normed = given.rows(), given.rows()
-    embed_rows(ids, embedding, 53.0, x, normed, weight, EPS, style)
-    assert torch.equal(x, embedding[ids] * 53.0)
-    assert_rounded_alike(normed, (rms_norm if style == "gemma" else rms_norm_rounded_first)(x, weight, EPS))
 
 
 @pytest.mark.parametrize("max_rows", [1, 5])

@@ -55,17 +55,6 @@ def test_sums_of_splits(columns: int, depth: int, tiles: Tiles, dtype: torch.dty
     torch.testing.assert_close(out.sum(0), reference_project(x, weight), atol=1e-4, rtol=1e-5)
 
 
-@FP32_AND_BF16
-def test_products_in_the_models_dtype(dtype: torch.dtype) -> None:
-    x, weight, out = noise(16, 72, dtype=dtype), plain(40, 72, dtype=dtype, seed=1), noise(16, 40, dtype=dtype)
-    project(x, weight, out, Tiles(16, 32))
-    expected = reference_project(x, weight)
-    if dtype is torch.float32:
-        torch.testing.assert_close(out, expected, atol=1e-4, rtol=1e-5)
-    else:  # one rounding to 8 bits of mantissa
-        torch.testing.assert_close(out.float(), expected, atol=1e-4, rtol=2**-8)
-
-
 @pytest.mark.parametrize("make", [PlainWeight, Int4Weight.of])
 @pytest.mark.parametrize("max_rows", [1, 16])
 def test_two_products_in_one_launch_have_the_bits_of_each_alone(
@@ -94,17 +83,6 @@ def test_gate_up(inter: int, depth: int, activation: Activation, dtype: torch.dt
     expected = reference_gate_up(x.float(), weight, activation)
     tolerance = 1e-5 if dtype is torch.float32 else 2**-8
     torch.testing.assert_close(out.float(), expected, atol=1e-5, rtol=tolerance)
-
-
-@pytest.mark.usefixtures("ordered_sums")
-def test_rows_left_over_from_another_pass_do_no_harm() -> None:
-    """Rows that don't count may hold anything, also what is not a number."""
-    x, weight, tiles = noise(16, 64), plain(32, 64, seed=1), Tiles(16, 32)
-    clean, dirty = torch.zeros(16, 32), torch.zeros(16, 32)
-    project(x, weight, clean, tiles)
-    x[3:] = float("nan")
-    project(x, weight, dirty, tiles)
-    assert torch.equal(clean[:3], dirty[:3])
 
 
 MAKERS: dict[str, Callable[[Tensor], Weight]] = {

@@ -26,12 +26,9 @@ SCRIPTS = sorted(
     if 'if __name__ == "__main__":' in path.read_text(encoding="utf-8")
 )
 HELPERS = {
-    "measure.engine.calibration": "prints what drafts.xz tells: nothing to make smaller",
-    "measure.engine.recorded_costs": "copies figures of a bench's file",
     "measure.gpu.check_recurrent": "times real shapes on a GPU; its kernels and rounds have tests at small ones",
     "measure.gpu.packed_pace": "times real shapes on a GPU",
     "measure.gpu.started": "the process that check_start times",
-    "measure.app.tape_server": "the server that soak asks",
 }
 """Scripts without ``--quick``, and why: each must still import."""
 NEEDS = {

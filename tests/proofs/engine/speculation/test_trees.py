@@ -16,7 +16,6 @@ from engine.speculation.trees import (
     CHOICES,
     LOOKED_UP,
     ROWS,
-    Chances,
     LookupBranch,
     Node,
     accepted_path,
@@ -28,10 +27,9 @@ from engine.speculation.trees import (
     path_to,
     placed,
 )
-from measure.engine.recorded_costs import recorded_tables, tree_tables
 from support.playing import RecordedChoices, RecordedDraft, play
 from tests.proofs.engine.played_auto import AHEAD, SURE, adversarial, chains, collapse, play_auto, scattered
-from tests.proofs.engine.recorded import recorded_drafts
+from tests.proofs.engine.recorded import recorded_drafts, recorded_tables, tree_tables
 
 TABLES = recorded_tables()
 DENSE_TABLES = list(tree_tables())
@@ -95,23 +93,6 @@ def test_a_looked_up_chain_is_one_path_more_and_no_node_stands_twice(seed: int) 
     every = {path: chance(path) for path in [*ways, *behind]}
     assert [node.chance for node in tree] == pytest.approx([every[path] for path in paths])
     assert [node.chance for node in tree] == pytest.approx(sorted(every.values(), reverse=True)[: ROWS - 1])
-
-
-def test_a_drafter_that_is_sure_makes_a_chain() -> None:
-    tree = best_first([(0.97, 0.01, 0.01, 0.01)] * (ROWS - 1))
-    assert [(node.parent, node.depth, node.choice) for node in tree] == [(row, row + 1, 0) for row in range(ROWS - 1)]
-    assert in_rows(tree) == tree
-
-
-def test_no_node_lies_behind_the_end_of_the_text() -> None:
-    assert [node.choice for node in best_first([(0.5, 0.3, 0.1, 0.05)])] == [0, 1, 2, 3]
-    assert best_first([]) == in_rows([]) == []
-
-
-@pytest.mark.parametrize("rows", range(1, ROWS + 1))
-def test_fewer_rows_take_the_first_of_the_same_nodes(rows: int) -> None:
-    chances = marginals(3, depth=6)
-    assert best_first(chances, rows) == best_first(chances)[: rows - 1]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -199,21 +180,6 @@ def test_the_choice_is_the_number_of_nodes_worth_most() -> None:
     assert choice.tok_s == 1e3 * trees.price(0)
 
 
-def test_a_try_verifies_one_node() -> None:
-    trees, position = Auto(DENSE), ((0.9, 0.05, 0.03, 0.01),) * 15
-    tries = 0
-    for _ in range(400):
-        if trees.wants_draft(0):
-            tree, *_ = trees.choose(position, 0)
-            if trees.backoff.is_trying:
-                tries += 1
-                assert len(tree) == 1
-            trees.observe(position, tree, [], 0)
-        else:
-            trees.observe((), (), (), 0)
-    assert tries > 3
-
-
 def test_a_draft_on_its_way_when_a_rest_begins_is_not_counted() -> None:
     """On the device the next round leaves before the last one is known. What fell in it still teaches."""
     trees, position = Auto(DENSE), ((0.6, 0.2, 0.1, 0.05),) * 15
@@ -252,32 +218,21 @@ def fallen(confidence: float) -> float:
     return confidence * PRIOR_WEIGHT / (PRIOR_WEIGHT + 1)
 
 
-def test_chances_are_no_more_than_one_in_all_and_fall() -> None:
-    trees = Auto(DENSE)
-    for _ in range(200):
-        trees.worth.others.observe(0.15, accepted=True)
-        trees.worth.first.observe(0.45, accepted=True)
-    position: Chances = [(0.45, 0.3, 0.15, 0.1)]
-    nodes = best_first([trees.worth.of_choices(each) for each in position])
-    assert [node.choice for node in nodes] == [0, 1, 2, 3]
-    assert sum(node.chance for node in nodes) <= 1 + 1e-9
-
-
-@pytest.mark.parametrize("name", DENSE_TABLES)
+@pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize(("ahead", "confidence"), zip(cycle(AHEAD), SURE, strict=False))
 def test_trees_that_are_never_right_cost_little(name: str, ahead: int, confidence: float) -> None:
     """Over 2000 tokens at least 0.97 of plain decoding, however sure the drafter is of itself."""
     assert adversarial(name, TABLES[name], confidence, ahead) >= 0.97
 
 
-@pytest.mark.parametrize("name", DENSE_TABLES)
+@pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize(("ahead", "confidence"), zip(AHEAD, (0.2, 0.99), strict=True))
 def test_it_comes_back_after_a_collapse(name: str, ahead: int, confidence: float) -> None:
     """Within 5 % of somebody who knew beforehand which way is best for which part, in the mean of four texts."""
     assert collapse(name, TABLES[name], confidence, ahead) >= 0.95
 
 
-@pytest.mark.parametrize("name", DENSE_TABLES)
+@pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize(("ahead", "confidence"), zip(AHEAD, (0.8, 0.2), strict=True))
 def test_trees_are_near_the_best_fixed_width_without_knowing_it(name: str, ahead: int, confidence: float) -> None:
     """On drafts whose confidence says little about which of them are good."""

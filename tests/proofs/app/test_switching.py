@@ -15,9 +15,8 @@ from dflash_tui.core.source import Emit, SourceFactory
 from engine.commands import Close, GenerationSettings
 from engine.events import EngineError
 from support.scripted_engine import ScriptedEngine
-
-from .conftest import Driver
-from .pilot import SteadyPilot
+from tests.app.conftest import Driver
+from tests.app.pilot import SteadyPilot
 
 BROKEN = EngineError("weights", "There is no such model.", "Look at its name.", fatal=True)
 

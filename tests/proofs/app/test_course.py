@@ -19,8 +19,7 @@ from dflash_tui.core.lesson.course import Course, Written
 from dflash_tui.core.lesson.lesson import open_lesson
 from dflash_tui.core.lesson.tour import open_tour
 from dflash_tui.core.settings.config import ScreenOptions
-
-from .conftest import Launch
+from tests.app.conftest import Launch
 
 Open = Callable[..., AbstractAsyncContextManager[tuple[CourseScreen, Pilot[None]]]]
 
