@@ -14,9 +14,9 @@ from statistics import geometric_mean, median
 from time import process_time
 
 from dflash_tui.core.rounds.factor import Around, after, factor_of
-from dflash_tui.core.rounds.history import StepHistory, history_of
 from engine.commands import Ask, EngineOptions, GenerationSettings, Message
 from engine.events import Step
+from engine.rounds.store import RoundStore
 from engine.runner import Runner
 from measure.quick import parse
 
@@ -95,7 +95,7 @@ def _start(target: str, runs: int, tokens: int) -> None:
                 print(json.dumps([question, found.times, found.about, median(alone) / seconds, most]), flush=True)
 
 
-def _answer(runner: Runner, question: str, tokens: int, speculation: bool) -> tuple[StepHistory, float]:
+def _answer(runner: Runner, question: str, tokens: int, speculation: bool) -> tuple[RoundStore, float]:
     """The rounds of an answer, and the processor's seconds from its first token to its last, without the share of the
     passes that were taken to compare."""
     settings = GenerationSettings(speculation=speculation, max_new_tokens=tokens)
@@ -105,7 +105,7 @@ def _answer(runner: Runner, question: str, tokens: int, speculation: bool) -> tu
         if isinstance(event, Step):
             steps.append(event)
             seconds.append(process_time())
-    history = history_of(steps)
+    history = RoundStore(steps)
     own = 1 - 1e3 * history.beside_ms / (history.time[-1] - history.time[0])
     return history, own * (seconds[-1] - seconds[0])
 
