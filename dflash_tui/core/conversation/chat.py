@@ -23,7 +23,6 @@ from engine.commands import Adjust, Ask, Command, GenerationSettings, Message, S
 from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted
 
 from ..attachments.attachment import Attachment, without_files
-from ..files.running import RunResult
 from ..records.round_log import RoundLog
 from ..sessions.sessions import Conversation, SessionLog
 from ..settings.presets import Preset
@@ -181,11 +180,6 @@ class Chat:
         """Another version of an answer: the same question once more, with ``settings`` for this answer alone."""
         turn = self.tree[number]
         return self.ask(turn.question, parent=turn.parent, settings=settings, context=turn.attached)
-
-    def add_run(self, number: int, result: RunResult) -> None:
-        """Record what came of running a code block of a turn's answer."""
-        self.tree[number].runs.append(result)
-        self._log().ran(number, result)
 
     def next_seed(self, number: int) -> int:
         """A seed that no version of this answer was decoded with."""

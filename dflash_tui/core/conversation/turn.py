@@ -23,7 +23,6 @@ from engine.rounds.statistics import TurnMeter
 
 from ..figures.speed_up import SpeedUp
 from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot
-from ..files.running import RunResult
 from ..records.blocks import Block
 from ..records.numbers import RecordError
 from ..records.round_log import RoundLog
@@ -59,8 +58,6 @@ class Turn:
     """What it is to be decoded with; once it has begun, what it is, as in ``TurnStarted``."""
     attached: QuestionContext = NOTHING
     """What goes with the question."""
-    runs: list[RunResult] = field(default_factory=list)
-    """What came of running code blocks of the answer."""
     by: EngineReady | None = None
     """Who answers; None where that isn't known."""
     started: TurnStarted | None = None
