@@ -39,7 +39,7 @@ class Replaying:
     def bar(self) -> str:
         return self.screen.query_one(ReplayBar).render().plain
 
-    async def until(self, condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    async def until(self, condition: Callable[[], bool], seconds: float = 60.0) -> None:
         async with asyncio.timeout(seconds):
             while not condition():
                 await asyncio.sleep(0.01)

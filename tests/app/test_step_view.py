@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import pytest
@@ -21,7 +20,7 @@ from dflash_tui.core.rounds.inspection import inspect_step
 from dflash_tui.core.rounds.lenses import LENSES
 from dflash_tui.core.rounds.travel import Position
 from dflash_tui.core.source import Rewind
-from engine.events import DraftToken, EmittedToken, Match, PrefillDone, Step, TurnStarted, WidthChoice
+from engine.events import Match, WidthChoice
 from support.events_for_tests import make_step
 
 from .colour_vision import contrast
@@ -217,41 +216,6 @@ def test_what_a_round_cost_is_told_to_the_last_unit(width: int) -> None:
     *_, choice, cost, _ = map(str, scene_lines(scene, width, 9))
     assert "the 13th is kept in under 0.1" in choice and choice.endswith("0.20 ms")
     assert cost.endswith("one at a time: 12 × 1.5 = 18.0 ms")
-
-
-@pytest.mark.alone
-async def test_any_step_text_a_long_answer_shows_at_once(launch: Launch) -> None:
-    """20 000 tokens. The limit is 50 ms on a quiet machine; this one is for a busy one."""
-    async with launch() as chat:
-        reducer = chat.screen.chat.reducer
-        for event in (TurnStarted(1, 40, 0, {}), PrefillDone(1, 1.0), *long_answer(20_000)):
-            chat.screen.chat.apply(event)
-        chat.screen.draw([], True)
-        chat.screen.viewer.lenses.choose("confidence")
-        chat.screen.viewer.toggle()
-        await chat.pilot.pause()
-        steps, seconds = len(reducer.turns[0].history), []
-        for number in range(24):
-            started = time.perf_counter()
-            chat.screen.viewer.visit(Position(1, (number * 7919) % steps))
-            chat.log.render_lines(Region(0, 0, *chat.log.size))
-            seconds.append(time.perf_counter() - started)
-        assert sorted(seconds)[12] < 0.15
-
-
-def long_answer(tokens: int) -> list[Step]:
-    """Rounds that keep 0, 1, … 15, 0, 1, … of 15 drafts."""
-    steps = [Step(1, 0, 0.05, (), 0, (EmittedToken(0, "So", "plain"),), 0, 0.0, 6.0, 6.0, 40, 16, 0.0)]
-    count = 1
-    while count < tokens:
-        kept = len(steps) % 16
-        draft = tuple(DraftToken(place, f" word{place}", place / 20, place / 20) for place in range(15))
-        own = EmittedToken(99, " own\n" if len(steps) % 5 == 0 else " own", "bonus" if kept == 15 else "corrected")
-        emitted = (*(EmittedToken(token.id, token.text, "accepted") for token in draft[:kept]), own)
-        count += len(emitted)
-        time_then = 0.05 + 0.01 * len(steps)
-        steps.append(Step(1, len(steps), time_then, draft, kept, emitted, 16, 3.0, 6.0, 9.5, 40 + count, 16, 0.0))
-    return steps
 
 
 # Slow motion

@@ -13,9 +13,8 @@ from dflash_tui.app.widgets.rendered import RenderedView
 from dflash_tui.app.widgets.rounds.round_strip import RoundStrip
 from dflash_tui.app.widgets.status import Header
 from dflash_tui.core.conversation.step_spans import THOUGHT_HEAD
-from dflash_tui.core.sessions.sessions import load_session
 from dflash_tui.core.text.spans import Span
-from engine.commands import Ask, Stop
+from engine.commands import Ask
 
 from .conftest import Driver, Launch
 
@@ -36,37 +35,6 @@ async def test_questions_wait_for_the_answer_before_them(launch: Launch) -> None
         await chat.until(lambda: len(chat.sent(Ask)) == 3 and not chat.screen.chat.busy)
         assert questions(chat) == ["one", "two", "three"] and not queued.display
         assert len(chat.sent(Ask)[2].messages) == 5
-
-
-async def test_what_waits_comes_back_when_the_answer_is_stopped(launch: Launch) -> None:
-    async with launch(answer=LONG, holds=True) as chat:
-        for text in ("one", "two", "three"):
-            await chat.ask(text)
-        await chat.pilot.press("x", "escape")
-        await chat.until(lambda: not chat.screen.chat.busy)
-        assert len(chat.sent(Stop)) >= 1 and questions(chat) == ["one"]
-        assert (chat.prompt.text, chat.screen.chat.queued) == ("x", [])
-        assert "2 questions were not asked" in chat.log.text
-        for text in ("three", "two"):
-            await chat.pilot.press("up")
-            assert chat.prompt.text == text
-        await chat.pilot.press("down", "down")
-        assert chat.prompt.text == "x"
-
-
-async def test_escape_puts_an_edited_question_back(launch: Launch) -> None:
-    async with launch(answer="Four.") as chat:
-        await chat.ask_and_wait("one")
-        await chat.ask_and_wait("two")
-        before = list(chat.screen.chat.messages)
-        await chat.ask("/edit")
-        assert chat.prompt.text == "two" and "Four." in chat.log.text.split("two")[1], "it can still be read"
-        await chat.pilot.press("!", "escape")
-        assert chat.screen.chat.messages == before and chat.prompt.text == ""
-        assert chat.prompt.questions.entries[-1] == "two!", "what was written can be recalled"
-        assert [turn.answer for turn in load_session(chat.screen.queue.log.path).turns] == ["Four.", "Four."]
-        await chat.pilot.press("escape")
-        assert chat.screen.chat.messages == before
 
 
 async def test_keys_in_a_hurry_draw_and_undraw(launch: Launch) -> None:

@@ -21,7 +21,6 @@ from engine.kernels.weights.kinds import weight_of
 from engine.kv_cache.cache import Cache
 from engine.kv_cache.delta_state import DeltaState
 from engine.loading.checkpoint import load_drafter, load_target, read_target_config
-from engine.loading.memory_plan import plan_memory
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.packed import packed_in
 from engine.models.qwen3_5.modules import GatedDeltaNet, Qwen35Attention, Qwen35Target
@@ -38,7 +37,6 @@ from tests.engine.models.qwen3_5 import (
     KINDS,
     RECURS,
     edit_text_config,
-    random_model,
     save,
     saved,
     write_target,
@@ -297,15 +295,6 @@ def test_what_decides_how_long_is_remembered_is_not_rounded(small: Small) -> Non
     assert net.A_log.dtype is net.dt_bias.dtype is torch.float32 and net.norm.weight.dtype is torch.bfloat16
 
 
-def test_the_plan_counts_states(small: Small) -> None:
-    plan = plan_memory(small.path, small.folder / "drafter", 512, CPU)
-    cache = Cache(small.target.config.layers, 512, 256, torch.float32, CPU)
-    draft = small.drafter.new_cache(cache, 512, 256, torch.float32, CPU)
-    assert plan.caches == cache.nbytes + draft.nbytes
-    delta = next(layer for layer in cache.layers if isinstance(layer, DeltaState))
-    assert cache.nbytes > len(KINDS) * 3 // 4 * 3 * delta.now.nbytes
-
-
 def test_layers_are_told_or_follow_from_their_interval(small: Small) -> None:
     config = read_target_config(small.path)
     assert config.stop_token_ids == (1, 106) and family_of({"text_config": {"model_type": "qwen3_5_text"}})
@@ -335,9 +324,3 @@ def test_configs_that_are_refused(changes: dict[str, Any], said: str, small: Sma
     with pytest.raises(WeightsFailure, match=said) as refused:
         load_target(tmp_path, CPU, no_progress)
     assert refused.value.hint
-
-
-def test_a_model_of_transformers_is_the_published_one() -> None:
-    """Its parameters are those that these tests lay beside pictures."""
-    names = {name for name, _ in random_model().named_parameters()}
-    assert {f"model.layers.0.linear_attn.{each}" for each in ("A_log", "dt_bias", "conv1d.weight")} <= names

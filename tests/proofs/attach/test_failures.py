@@ -129,7 +129,7 @@ def test_silence_ends_an_answer(first: float, silence: float, words: str, serve:
     attached.ready()
     events = attached.ask()
     assert "fallen silent" in only_error(events).message and events[-1].text == words
-    assert server.gone.wait(5)
+    assert server.gone.wait(60)
     assert attached.ask()[-1].text == "Hello there"
 
 
@@ -155,7 +155,7 @@ def test_a_hundred_megabytes_of_garbage_are_not_read(what: str, serve: Serve, at
     attached = attach(server.url)
     attached.ready()
     assert "endless" in only_error(attached.ask()).message
-    assert server.gone.wait(10), "the connection is closed long before its end"
+    assert server.gone.wait(60), "the connection is closed long before its end"
 
 
 def test_stop_cancels_the_request(serve: Serve, attach: Attach) -> None:
@@ -172,12 +172,12 @@ def test_stop_cancels_the_request(serve: Serve, attach: Attach) -> None:
         attached.source.send(Stop())
         finished = attached.until(TurnFinished)[-1]
         assert finished.reason == "stopped" and finished.text == words
-        assert server.gone.wait(5), "the server hears of it"
+        assert server.gone.wait(60), "the server hears of it"
     assert attached.ask()[-1].reason == "stop"
 
 
 def wait_for(condition: Any) -> None:
-    for _ in range(500):
+    for _ in range(6000):
         if condition():
             return
         time.sleep(0.01)

@@ -24,7 +24,7 @@ def url() -> Iterator[str]:
     assert process.stdout is not None
     yield next(found[1] for line in process.stdout if (found := re.search(r"(http://\S+/v1)", line)))
     process.terminate()
-    assert process.wait(20) == 143
+    assert process.wait(60) == 143
 
 
 def curl(url: str, **body: Any) -> str:

@@ -85,7 +85,7 @@ def test_a_process_answers_again_after_its_descriptors_were_used_up(tmp_path: ob
             each.close()
         assert status(port, 10) == 200
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=15)
+        _, said = process.communicate(timeout=60)
         assert process.returncode == ExitCode.TERMINATED and "Traceback" not in said
     finally:
         process.kill()

@@ -16,7 +16,6 @@ from engine.decoding.decoder import Decoder, Prompt
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.files.cache_folder import cache_folder
-from engine.kernels.decode.tiling import tiles as decode_tiles
 from engine.kernels.decode.tiling.target_tiles import target_tiles
 from engine.kernels.decode.tiling.tile_trials import TileTrial
 from engine.kernels.decode.tiling.tiles import DraftTiles, TargetTiles, Tiles, products_of
@@ -166,17 +165,3 @@ def test_every_choice_can_be_launched(weights: WeightFormat, experts: bool) -> N
     for trial in of_drafter.values():
         assert not trial.packed
         trial.launches(drafter.tiles)[0]()
-
-
-def test_tiles_of_a_targets_sizes_come_before_those_of_its_format(monkeypatch: pytest.MonkeyPatch) -> None:
-    moe = MoeConfig(num_experts=128, top_k=8, intermediate_size=704)
-    found = replace(TargetTiles(), head=Tiles(32, 128))
-    monkeypatch.setitem(decode_tiles.PLAIN_TILES.of_sizes, (2816, 704), found)  # type: ignore[arg-type]
-    assert target_tiles(moe, HOPPER, "bf16", (2816, 704)) == found
-    assert target_tiles(moe, HOPPER, "bf16", (2816, 768)) == TargetTiles()
-    narrow = target_tiles(moe, HOPPER, "bf16", (2048, 640))
-    assert narrow.router == replace(TargetTiles().router, splits=8)  # of 256 each: a ninth would have nothing
-    monkeypatch.setitem(decode_tiles.DRAFTS_MEASURED_AT, (True, (2816, 9728)), DraftTiles())
-    assert (
-        decode_tiles.draft_tiles(True, HOPPER, (2816, 9728)) == DraftTiles() != decode_tiles.draft_tiles(True, HOPPER)
-    )
