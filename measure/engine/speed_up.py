@@ -12,9 +12,9 @@ from argparse import ArgumentParser
 from statistics import geometric_mean
 
 from dflash_tui.core.rounds.factor import Around, after, factor_of
-from dflash_tui.core.rounds.history import StepHistory, history_of
 from engine.commands import Ask, EngineOptions, GenerationSettings, Message
 from engine.events import Step
+from engine.rounds.store import RoundStore
 from engine.runner import Runner
 from measure.quick import parse
 
@@ -93,13 +93,13 @@ def _start(target: str, runs: int, tokens: int) -> None:
             print(json.dumps([question, found.times, found.about, geometric_mean(measured), most]), flush=True)
 
 
-def _answer(runner: Runner, question: str, tokens: int, speculation: bool) -> StepHistory:
+def _answer(runner: Runner, question: str, tokens: int, speculation: bool) -> RoundStore:
     settings = GenerationSettings(speculation=speculation, max_new_tokens=tokens)
     ask = Ask(1, (Message("user", question),), settings, compares=True)
-    return history_of(event for event in runner.answer(ask, lambda: []) if isinstance(event, Step))
+    return RoundStore(event for event in runner.answer(ask, lambda: []) if isinstance(event, Step))
 
 
-def _seconds(history: StepHistory) -> float:
+def _seconds(history: RoundStore) -> float:
     """Seconds from the first token to the last, passes that were taken to compare left out."""
     return (history.time[-1] - history.time[0]) / 1e6 - history.beside_ms / 1e3
 

@@ -12,8 +12,9 @@ from textual.message import Message
 from textual.widget import Widget
 
 from dflash_tui.core.figures.labels import AS_FAST, KEPT, RIGHT_SO_FAR, SPEED_UP, TOKENS_PER_ROUND, TOKENS_PER_SECOND
-from dflash_tui.core.figures.statistics import CLOCKS, MAX_DRAFT, Rate
+from dflash_tui.core.figures.statistics import CLOCKS, Rate
 from dflash_tui.core.figures.tables import GaugeFacts
+from engine.rounds.statistics import MAX_DRAFT
 
 from ..glyphs import axis, bars, large_number, scaled, spaced
 from ..options import options_of

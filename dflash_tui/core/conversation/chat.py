@@ -21,9 +21,9 @@ from typing import Any, NamedTuple, cast
 
 from engine.commands import Adjust, Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted
+from engine.rounds.store import RoundStore
 
 from ..attachments.attachment import Attachment, without_files
-from ..records.round_log import RoundLog
 from ..sessions.sessions import Conversation, SessionLog
 from ..settings.presets import Preset
 from ..source import Feature, Happening, Rewind
@@ -51,7 +51,7 @@ class Chat:
         settings: GenerationSettings,
         send: Callable[[Command], None],
         log: Callable[[], SessionLog] = SessionLog.nowhere,
-        rounds_of: Callable[[int], RoundLog | None] = lambda turn: None,
+        rounds_of: Callable[[int], RoundStore | None] = lambda turn: None,
     ) -> None:
         """``log``: the record of the conversation that is on now; ``rounds_of``: that of a turn's rounds."""
         self.settings = settings

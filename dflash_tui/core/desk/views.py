@@ -137,13 +137,13 @@ def gauge_facts(chat: Chat, turn: Turn | None, snapshot: TurnSnapshot) -> GaugeF
         times=ready.times if ready else "engine",
         num_prompt_tokens=turn.num_prompt_tokens if turn else 0,
         num_reused_tokens=turn.num_reused_tokens if turn else 0,
-        rows=turn.history.verified[snapshot.step] + 1 if turn and snapshot.step else 0,
+        rows=turn.rounds.verified[snapshot.step] + 1 if turn and snapshot.step else 0,
     )
 
 
 def costs_of_passes(chat: Chat) -> tuple[PassCost, ...]:
     """What passes of the target took in the answers of a conversation, by their rows."""
-    times = (turn.history.pass_times(-1) for turn in chat.turns if len(turn.history))
+    times = (turn.rounds.pass_times(-1) for turn in chat.turns if len(turn.rounds))
     return pass_costs(chain.from_iterable(times))
 
 
@@ -173,9 +173,9 @@ class RoundView:
 
     def lines(self) -> Iterator[str]:
         turn = self.chat.reducer.turn
-        if turn is None or not turn.history:
+        if turn is None or not turn.rounds:
             raise SlashError("There are no rounds before the first answer.")
-        last = len(turn.history) - 1
+        last = len(turn.rounds) - 1
         number = last if self.number is None else self.number
         if not 0 <= number <= last:
             raise SlashError(f"The newest answer has rounds 0 to {last}.")
@@ -183,7 +183,7 @@ class RoundView:
         seed = settings.get("seed") if self.local else None
         ready, plain_ms = self.chat.reducer.ready, turn.snapshot.alone_ms
         recurs, method = (False, None) if ready is None else (ready.recurs, ready.method)
-        where = turn.history, number, turn.num_prompt_tokens, seed
+        where = turn.rounds, number, turn.num_prompt_tokens, seed
         inspection = inspect(*where, plain_ms, recurs=recurs, method=method)
         wrote = "".join(token.text for token in inspection.step.emitted if token.channel != "control")
         text = quoted(wrote, control=not wrote)

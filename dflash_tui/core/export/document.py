@@ -107,10 +107,10 @@ class ExportedAnswer:
     @property
     def statistics(self) -> TurnStatistics:
         """Added up from the steps: a record that was cut short has its own."""
-        meter = TurnMeter(self.num_prompt_tokens, self.num_reused_tokens)
+        meter = TurnMeter()
         for step in self.steps:
             meter.add(step)
-        return meter.statistics()
+        return meter.statistics(self.num_prompt_tokens, self.num_reused_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ def answer_of(turn: Turn) -> ExportedAnswer:
     """A turn that has begun, as far as it has come."""
     return ExportedAnswer(
         turn.started.question if turn.started is not None else turn.question,
-        tuple(turn.history),
+        tuple(turn.rounds),
         settings=turn.settings,
         num_prompt_tokens=turn.num_prompt_tokens,
         num_reused_tokens=turn.num_reused_tokens,

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement
 from math import sqrt
 from statistics import median
-from typing import NamedTuple
+
+from engine.rounds.statistics import Decoded, OneRowPair
 
 ENOUGH = 12
 """Pairs that an answer needs to stand for itself; with fewer, those of the answers before it count, too."""
@@ -24,15 +25,6 @@ SURE = 2.0
 """How many standard errors that has to be."""
 MAD_TO_DEVIATION, MEDIAN_NOISE = 1.4826, 1.05
 """A median of distances as a standard deviation, and the error of the centre used here beside that of a mean."""
-
-
-class Pair(NamedTuple):
-    """A pass over one row, and a round with a draft right beside it, in milliseconds."""
-
-    one_row: float
-    drafted: float
-    rows: int
-    """Rows of that round's pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,22 +40,7 @@ class SpeedUp:
         return f"{'about ' * self.about}{self.times:.{digits}f}"
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """An answer as far as it has come, behind the token that its prompt yields."""
-
-    tokens: int
-    drafted: int
-    """Rounds with a draft."""
-    plain: int
-    """Rounds without one: each a pass over one row."""
-    rows: float
-    """Rows of the passes of rounds with a draft, on average."""
-    rest: float = 0.0
-    """What a round takes beside what it tells of itself, as a share of that; the target alone takes as much."""
-
-
-def speed_up(answer: Decoded, pairs: Sequence[Pair], *, elsewhere: bool = False) -> SpeedUp | None:
+def speed_up(answer: Decoded, pairs: Sequence[OneRowPair], *, elsewhere: bool = False) -> SpeedUp | None:
     """The factor of an answer, None where nothing can be said. ``pairs``: the latest ``MOST`` count; ``elsewhere``:
     whether the passes over one row were taken outside the answer, perhaps under another load."""
     if not answer.tokens or not answer.drafted + answer.plain:

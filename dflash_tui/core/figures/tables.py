@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from engine.events import Clock
+from engine.rounds.statistics import MAX_DRAFT
 
 from ..attachments.attachment import counted
 from .gpu import GpuReading
 from .labels import AS_FAST, CHECKING, COST, GUESSING, KEPT, REST, RIGHT_SO_FAR, TOKENS_PER_ROUND
 from .pass_costs import PassCost, pass_table
-from .statistics import MAX_DRAFT, NOT_KNOWN, TurnSnapshot
+from .statistics import NOT_KNOWN, TurnSnapshot
 from .table import Table
 
 

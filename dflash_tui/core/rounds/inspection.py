@@ -11,11 +11,12 @@ from typing import Literal
 
 from engine.commands import Method
 from engine.events import Clock, DraftToken, EmittedToken, Step, TreeToken
+from engine.rounds.statistics import MAX_DRAFT
+from engine.rounds.store import RoundStore
 from engine.sampling.philox import uniform
 
-from ..figures.statistics import CLOCKS, MAX_DRAFT, NOT_KNOWN
+from ..figures.statistics import CLOCKS, NOT_KNOWN
 from .cells import fallen_as, round_summary, show_blanks
-from .history import StepHistory
 from .trees import Further, further_choices
 
 Outcome = Literal["accepted", "rejected", "discarded", "unverified", "ended", "bonus", "plain", "unknown"]
@@ -277,7 +278,7 @@ class Inspection:
 
 
 def inspect(
-    history: StepHistory,
+    rounds: RoundStore,
     index: int,
     first_position: int,
     seed: int | None,
@@ -289,13 +290,13 @@ def inspect(
     """Takes step ``index`` of a turn apart (``IndexError``: no such step). ``first_position``: the number of prompt
     tokens; ``seed``: of the engine's noise, None where it was another's; ``recurs`` and ``method`` as of
     ``EngineReady``."""
-    step, before = history[index], history.tokens_before(index)
+    step, before = rounds[index], rounds.tokens_before(index)
     inspection = inspect_step(step, before, first_position + before, seed, plain_ms, times)
     return replace(
         inspection,
         recurs=recurs,
         method=method,
-        widths=tuple(history.verified[max(index - LONGEST_LOOK + 1, 1) : index + 1]),
+        widths=tuple(rounds.verified[max(index - LONGEST_LOOK + 1, 1) : index + 1]),
     )
 
 

@@ -10,12 +10,12 @@ from math import inf
 from typing import Any
 
 from engine.events import EngineError, EngineReady, PrefillDone, TurnFinished, TurnStarted
+from engine.rounds.numbers import RecordError
 
 from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT, Tree
 from ..conversation.turn import Turn
 from ..figures.speed_up import SpeedUp
-from ..records.numbers import RecordError
 from .checked_events import RecordedEvent, checked_event
 from .lines import block_in
 from .session_file import JsonLine
@@ -89,9 +89,10 @@ class SessionReader:
         if turn.misses(block):
             self._early.append((turn.number, block.first, line))
             return
+        before = len(turn.store.answer) + len(turn.store.thought)
         turn.take(data, block)
         self._rounds_left -= len(block)
-        self._text_left -= sum(map(len, block.texts()))
+        self._text_left -= len(turn.store.answer) + len(turn.store.thought) - before
         if min(self._rounds_left, self._text_left) < 0:
             raise OverflowError("This conversation is longer than this program reads.")
 

@@ -9,8 +9,7 @@ from operator import and_
 from typing import Literal, NamedTuple, get_args
 
 from engine.events import Channel, Verdict
-
-from ..lazy_sequence import LazySequence
+from engine.rounds.lazy_sequence import LazySequence
 
 TokenStyle = Literal[
     "prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error", "unknown",

@@ -83,7 +83,7 @@ async def test_without_a_round_there_is_nothing_to_present(launch: Launch) -> No
 
 async def test_a_tally_tells_passes_against_tokens(chat: Driver) -> None:
     await chat.pilot.press("f8")
-    place, history = chat.screen.viewer.position, chat.screen.chat.turns[-1].history
+    place, history = chat.screen.viewer.position, chat.screen.chat.turns[-1].rounds
     assert place is not None
     before, behind = history.tokens_before(place.step), history.tokens_before(place.step + 1)
     assert scene(chat).tally == f"{before} token written · {place.step} pass of the target (alone: {before})"

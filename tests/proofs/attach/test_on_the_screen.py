@@ -33,7 +33,7 @@ def test_the_figures_are_the_servers_wherever_they_stand(path: Path, tmp_path: P
     trace.close()
     turn, told = reducer.turn, played.finished.statistics
     assert turn is not None and turn.text == played.finished.text
-    steps = list(turn.history)
+    steps = list(turn.rounds)
     assert steps == played.steps
     assert [event for event in read_recording(tmp_path / "a.jsonl").events() if isinstance(event, Step)] == steps
     (kept,) = load_session(tmp_path / "a.jsonl").turns

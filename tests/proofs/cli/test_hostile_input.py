@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64encode
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ from dflash_tui.cli.chat import chat
 from dflash_tui.cli.plain.commands import COMMANDS
 from dflash_tui.core.export.document import conversation_document
 from dflash_tui.core.files.places import sessions_directory
-from dflash_tui.core.records.blocks import columns_of
 from dflash_tui.core.replay.recording import Recording
 from dflash_tui.core.sessions.sessions import load_session
 from engine.events import EngineReady, TurnFinished, TurnStarted, event_to_dict
+from engine.rounds.blocks import columns_of
+from engine.rounds.rows import row_of
 from support.events_for_tests import make_step
 from tests.cli.conftest import Program
 from tests.pace import examples
@@ -54,7 +56,8 @@ def rounds(draw: st.DrawFn) -> Any:
     """Rounds of a turn, sound or spoiled in one place, in flight or landed."""
     count, first = draw(st.integers(1, 40)), draw(st.integers(0, 3))
     steps = [make_step(2, 5, index=index, time=index / 10, text="ok") for index in range(count)]
-    columns = columns_of(draw(st.integers(1, 3)), first, steps)
+    turn = draw(st.integers(1, 3))
+    columns = columns_of(first, [row_of(replace(step, turn=turn)) for step in steps])
     if draw(st.booleans()):
         columns[draw(st.integers(0, len(columns) - 1))] = draw(values)
     packed = b64encode(zlib.compress(json.dumps(columns).encode())).decode()
