@@ -145,14 +145,8 @@ def test_versions_branches_and_what_is_read_out(talk: Callable) -> None:
     assert [turn.question for turn in kept] == ["one", "one", "two", "three"] and kept.here == 4
 
 
-@pytest.mark.terminals
-def test_code_is_run_only_when_somebody_agrees(talk: Callable) -> None:
-    _, out, _, _ = talk("hi", "/run", "no", "/run", "yes")
-    assert "It was not run." in out and out.count("hello\n(exit code 0") == 1
-
-
 def test_piped_lines_are_questions_and_mistakes_an_exit_code(talk: Callable) -> None:
-    code, out, _, path = talk("one", "two", '"""', "three", "lines", 'of it"""', "/run", "/nope", typing=False)
+    code, out, _, path = talk("one", "two", '"""', "three", "lines", 'of it"""', "/delete", "/nope", typing=False)
     assert [turn.question for turn in load_session(path).turns] == ["one", "two", "three\nlines\nof it"]
     assert "You: one\nHello" in out and "Nobody is there to agree." in out
     assert code == ExitCode.USAGE

@@ -182,8 +182,6 @@ class ChatDisplay(DeskScreen):
                 conversation.show_place(number)
             case "named":
                 conversation.show_named(number)
-            case "ran":
-                conversation.show_program(number)
             case "new" | "resumed":
                 conversation.clear()
                 conversation.show_path()
@@ -329,7 +327,6 @@ class ChatDisplay(DeskScreen):
             offers = not (drawn or self._offered or self.replay.recording)
             self.conversation.note(f"{blocks} · {DRAW}" if offers else blocks)
             self._offered = True
-        self.conversation.after_turn()
         self.desk.after_turn()
         if drawn and not (self.chat.busy or self.viewer.open) and self.conversation.transcript.following:
             self.conversation.show_rendered()

@@ -120,5 +120,5 @@ def _open_files(app: App[Any], view: FilesView) -> None:
 
     folded = folds(view.chat.tree.path)
     if not folded:
-        raise SlashError("Nothing is folded: neither a paste nor a file, nor the output of /run.")
+        raise SlashError("Nothing is folded: neither a paste nor a file.")
     app.push_screen(UnfoldedScreen(folded, len(folded) - 1 if view.index is None else min(view.index, len(folded) - 1)))

@@ -250,10 +250,6 @@ class PlainChat:
             self.say(f"Going on with “{conversation.name}”, {questions}. /show reads it out.")
         elif change == "path":
             self._say_where()
-        elif change == "ran":
-            result = self.chat.tree[number].runs[-1]
-            self.say(result.output.rstrip("\n") or "(it printed nothing)")
-            self.say(f"({result.words}, {result.seconds:.1f} seconds)")
         elif change == "withdrawn":
             self.say("The question was not asked.")
 

@@ -30,7 +30,6 @@ from .event_queue import EventQueue
 from .face import Face
 from .model_switch import ModelSwitch
 from .presets import Presets
-from .program import Program
 from .question_files import QuestionFiles
 
 
@@ -55,7 +54,6 @@ class Desk:
         self.fit = ContextFit(self.chat, face, lambda: self.source.capabilities, self.new, when_full)
         self.files = QuestionFiles(self.chat, self.fit, face.say)
         self.presets = Presets(self.chat, begin)
-        self.program = Program(self.chat, face)
         self.editing: int | None = None
         """The number of the question that the user is writing anew; None while there is none."""
         self._turned: tuple[int, NodePart] | None = None

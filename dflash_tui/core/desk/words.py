@@ -73,17 +73,13 @@ def place_of(chat: Chat, number: int) -> str:
 
 
 def answer_facts(chat: Chat, exchange: Turn) -> Iterator[str]:
-    """Lines that tell one question, its files, its answer and what came of running it, to be read out."""
+    """Lines that tell one question, its files and its answer, to be read out."""
     name = f", branch {exchange.name}" if exchange.name else ""
     version = place_of(chat, exchange.number)
     yield f"Question {exchange.number}{name}{', ' + version if version else ''}: {exchange.question}"
     for file in exchange.attached.files:
         yield f"(with the file {file.name}, {counted(file.num_lines, 'line')})"
     yield exchange.answer or "(no answer)"
-    for run in exchange.runs:
-        yield f"(block {run.block} was run: {run.words})"
-        if run.output.strip():
-            yield run.output.rstrip("\n")
 
 
 def outlined(chat: Chat) -> Iterator[str]:

@@ -15,7 +15,6 @@ from typing import Any
 
 from engine.events import Clock, EmittedToken, Step
 
-from ..conversation.folds import SHOWN_LINES
 from ..figures.labels import (
     ABOUT,
     AS_FAST,
@@ -29,7 +28,6 @@ from ..figures.labels import (
     Label,
 )
 from ..figures.statistics import CLOCKS, NOT_KNOWN
-from ..files.running import RunResult
 from ..rounds.cells import round_cells, round_summary, show_blanks
 from ..rounds.inspection import Inspection, inspect_step
 from ..rounds.pace import pace_words, race_pace, replay_pace
@@ -145,17 +143,6 @@ def _section(section: Plain, numbers: Iterator[int]) -> str:
             return passes_figure(section)
         case ExportedAnswer():
             return _answer(section, next(numbers))
-        case RunResult():
-            return _run(section)
-
-
-def _run(run: RunResult) -> str:
-    """What came of running a block, folded where much was written."""
-    summary = f"<summary>{escaped(run.summary)}</summary>"
-    short = " open" if run.output.count("\n") <= SHOWN_LINES else ""
-    return (
-        f'<details class="run"{short}>{summary}<pre class="wide">{escaped(run.output.rstrip(chr(10)))}</pre></details>'
-    )
 
 
 def _paragraph(text: str) -> str:

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from engine.events import Step
 
-from ..conversation.folds import output_spans
 from ..figures.labels import TOKENS_PER_ROUND
-from ..files.running import RunResult
 from ..rounds.cells import Fate, round_cells, show_blanks
 from ..rounds.passes import PassRows
 from ..text.counted import counted
@@ -45,10 +43,6 @@ def section_spans(section: Plain) -> Iterator[Span]:
             yield from question_spans(section)
             yield from token_spans(section.steps)
             yield Span(f"{gap_after(section)}{answer_summary(section)}\n\n", "note")
-        case RunResult():
-            yield Span(f"▸ {section.summary}\n", "note")
-            yield from output_spans(section)
-            yield Span("\n", "note")
 
 
 def question_spans(answer: ExportedAnswer) -> Iterator[Span]:
