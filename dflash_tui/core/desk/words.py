@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from engine.events import FinishReason, TurnFinished
 
 from ..conversation.chat import Chat
-from ..conversation.comparison import models_apart
+from ..conversation.differences import models_apart
 from ..conversation.turn import Turn
 from ..figures.labels import AS_FAST, accepted_share
 from ..figures.table import Table
