@@ -257,3 +257,8 @@ def sources_in(step: Step) -> tuple[Source | None, ...]:
         sources = step.tree_columns.sources
         return tuple(sources[row - 1] for row in accepted_in(step))
     return step.draft_columns.sources[: step.num_kept]
+
+
+def verified_sources(step: Step) -> tuple[Source | None, ...]:
+    """Who guessed each verified token of a step, as far as it is named."""
+    return step.tree_columns.sources or step.draft_columns.sources[: step.num_verified]

@@ -53,7 +53,7 @@ class Replaying:
         """Events are on their way to the reducer."""
         trace = self.source.record
         turns = self.screen.chat.reducer.turns
-        return trace is None or sum(len(turn.history) for turn in turns) < self.source.played
+        return trace is None or sum(len(turn.rounds) for turn in turns) < self.source.played
 
 
 @asynccontextmanager

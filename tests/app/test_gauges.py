@@ -78,7 +78,7 @@ async def test_a_click_on_a_bar_picks_it(chat: Driver) -> None:
     assert gauge.column_at(0) == 0 and gauge.column_at(gauge.columns * gauge.pitch) is None
     await chat.pilot.click(gauge, offset=(0, gauge.size.height - 2))
     await chat.until(lambda: chat.screen.viewer.position is not None)
-    history = chat.screen.chat.reducer.turn.history
+    history = chat.screen.chat.reducer.turn.rounds
     assert history.accepted[chat.screen.viewer.position.step] == 0
 
 

@@ -15,12 +15,12 @@ from dflash_tui.app.widgets.rounds.step_table import Scene, StepTable, scene_lin
 from dflash_tui.app.widgets.rounds.step_view import StepView
 from dflash_tui.core.figures.labels import FOUND_SURE
 from dflash_tui.core.files.places import bundled_themes_dir
-from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.inspection import inspect_step
 from dflash_tui.core.rounds.lenses import LENSES
 from dflash_tui.core.rounds.travel import Position
 from dflash_tui.core.source import Rewind
 from engine.events import Match, WidthChoice
+from engine.rounds.store import RoundStore
 from support.events_for_tests import make_step
 
 from .colour_vision import contrast
@@ -36,8 +36,8 @@ def shown(chat: Driver) -> str:
     return "\n".join(lines(chat))
 
 
-def history(chat: Driver) -> StepHistory:
-    return chat.screen.chat.reducer.turns[-1].history
+def history(chat: Driver) -> RoundStore:
+    return chat.screen.chat.reducer.turns[-1].rounds
 
 
 def place(chat: Driver) -> Position | None:

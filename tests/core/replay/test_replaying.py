@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.conversation.turn import CUT_OFF
-from dflash_tui.core.records.blocks import ROUNDS, Block
 from dflash_tui.core.replay import replay_source
 from dflash_tui.core.replay.bundled import RECORDINGS, SHOWN, bundled_recordings, find_recording
 from dflash_tui.core.replay.recording import RecordingError, read_recording
@@ -24,6 +23,7 @@ from dflash_tui.core.source import Happening, Rewind, StepBatch
 from dflash_tui.core.text.wrapping import Document
 from engine.commands import Close, GenerationSettings, Stop
 from engine.events import EngineError, EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
+from engine.rounds.blocks import ROUNDS, Block
 from support.events_for_tests import make_step
 from tests.pace import examples
 from tests.surroundings import threads
@@ -91,7 +91,7 @@ class Shown:
     def state(self) -> list[object]:
         chat, document = self.chat, self.document
         turns = [
-            (t.text, t.snapshot, list(t.history), t.latest, t.latest_drafted, t.reason, t.error, t.started, t.finished)
+            (t.text, t.snapshot, list(t.rounds), t.latest, t.latest_drafted, t.reason, t.error, t.started, t.finished)
             for t in chat.reducer.turns
         ]
         rows = [(row, list(document.pieces(row))) for row in document.rows]
@@ -210,7 +210,7 @@ def test_a_jump_into_a_long_answer_decodes_next_to_nothing(tmp_path: Path, monke
             source.seek(steps)
             shown.take(told)
             told.clear()
-            assert shown.chat.reducer.turn is not None and len(shown.chat.reducer.turn.history) == steps
+            assert shown.chat.reducer.turn is not None and len(shown.chat.reducer.turn.rounds) == steps
         assert count[0] < 3 * 5 * ROUNDS
 
 

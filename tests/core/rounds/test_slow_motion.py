@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.playback import (
     FULL,
     LEAST_PHASE,
@@ -20,6 +19,7 @@ from dflash_tui.core.rounds.playback import (
 )
 from dflash_tui.core.rounds.slow_motion import TEACHING_PACE, SlowMotion
 from engine.events import Step
+from engine.rounds.store import RoundStore
 from support.events_for_tests import make_step
 from tests.pace import examples
 
@@ -28,8 +28,8 @@ from ..rounds_for_tests import rounds
 FEW = settings(max_examples=examples(30), deadline=None)
 
 
-def packed(steps: list[Step]) -> StepHistory:
-    history = StepHistory()
+def packed(steps: list[Step]) -> RoundStore:
+    history = RoundStore()
     for step in steps:
         history.append(step)
     return history
@@ -40,7 +40,7 @@ HISTORIES = rounds().map(packed)
 
 @given(HISTORIES, st.floats(SLOWEST, FULL), st.integers(1, 40))
 @FEW
-def test_an_answer_takes_its_own_time_over_the_pace(history: StepHistory, pace: float, frames: int) -> None:
+def test_an_answer_takes_its_own_time_over_the_pace(history: RoundStore, pace: float, frames: int) -> None:
     """However the viewer's seconds are cut into frames, the rounds take as long as they took, divided by the pace."""
     player = Player(history, 0)
     length = sum(round_seconds(history, step) for step in range(len(history))) / pace
@@ -54,7 +54,7 @@ def test_an_answer_takes_its_own_time_over_the_pace(history: StepHistory, pace: 
 
 @given(HISTORIES)
 @FEW
-def test_phase_by_phase_shows_every_phase_of_every_round_once(history: StepHistory) -> None:
+def test_phase_by_phase_shows_every_phase_of_every_round_once(history: RoundStore) -> None:
     player = Player(history, 0)
     first = (0, player.phase)
     seen = [first]

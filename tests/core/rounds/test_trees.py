@@ -13,12 +13,12 @@ from dflash_tui.app.widgets.rounds.step_table import Scene, scene_lines
 from dflash_tui.core.export.document import ExportedPage, collect
 from dflash_tui.core.export.json_export import to_json
 from dflash_tui.core.rounds.cells import round_cells
-from dflash_tui.core.rounds.history import StepHistory, history_of
 from dflash_tui.core.rounds.inspection import Inspection, inspect_step
 from dflash_tui.core.rounds.lenses import LensReading, bin_of
 from dflash_tui.core.rounds.playback import Phase
 from dflash_tui.core.rounds.trees import accepted_drafts, further_choices, num_positions
 from engine.events import EmittedToken, Step, TurnFinished, TurnStarted, WidthChoice, event_from_dict
+from engine.rounds.store import RoundStore
 from support.events_for_tests import CHANCES, CHOICES, make_step, make_tree_step
 from tests.pace import examples
 
@@ -130,7 +130,7 @@ def test_phases_show_the_block_then_all_choices_then_verdicts() -> None:
 @given(trees)
 @settings(max_examples=examples(30))
 def test_confidence_is_that_of_the_choice_which_was_kept(step: Step) -> None:
-    history = StepHistory()
+    history = RoundStore()
     history.append(step)
     reading = LensReading("confidence", history)
     expected = [f"sure-{bin_of(token.probability) + 1}" for token in accepted_drafts(step)] + ["undrafted"]
@@ -141,7 +141,7 @@ def test_confidence_is_that_of_the_choice_which_was_kept(step: Step) -> None:
 
 @given(st.lists(trees, min_size=1, max_size=8))
 def test_counts_are_of_verified_tokens_and_of_kept_positions(steps: list[Step]) -> None:
-    counted = history_of(steps).acceptance(-1)
+    counted = RoundStore(steps).acceptance(-1)
     assert counted.num_draft_tokens == sum(len(step.tree) for step in steps)
     assert sum(counted.corrected) == sum(step.emitted[-1].verdict == "corrected" for step in steps)
 

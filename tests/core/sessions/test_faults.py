@@ -169,7 +169,7 @@ def test_a_kill_loses_at_most_the_round_in_flight(tmp_path: Path, after: int) ->
         told = [tuple(map(int, program.stdout.readline().split())) for _ in range(after)]
         program.kill()
         told += [tuple(map(int, line.split())) for line in program.stdout]
-    rounds = [(turn.number, step.index) for turn in load_session(path).tree for step in list(turn.history)]
+    rounds = [(turn.number, step.index) for turn in load_session(path).tree for step in list(turn.rounds)]
     assert rounds[: len(told)] == told and len(rounds) <= len(told) + 1
 
 
@@ -198,7 +198,7 @@ def test_a_kill_while_blocks_take_the_place_of_rounds_loses_nothing(data: st.Dat
         with suppress(Killed):
             log.record(TurnFinished(1, "stop", "".join(token.text for step in steps for token in step.emitted)))
         conversation = load_session(log.path)
-        assert list(conversation.turns[0].history) == steps and conversation.title == "between"
+        assert list(conversation.turns[0].rounds) == steps and conversation.title == "between"
         patch.undo()
         log.close()
 

@@ -59,7 +59,7 @@ async def played(path: Path, steps: int) -> AsyncIterator[Replaying]:
 
 
 def num_rounds(replay: Replaying) -> int:
-    return sum(len(turn.history) for turn in replay.screen.chat.reducer.turns)
+    return sum(len(turn.rounds) for turn in replay.screen.chat.reducer.turns)
 
 
 def shown(replay: Replaying) -> list[object]:

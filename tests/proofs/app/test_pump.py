@@ -11,12 +11,12 @@ from dflash_tui.app.chat import pump
 from dflash_tui.app.chat.pump import IDLE_INTERVAL, FramePump
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.desk.event_queue import EventQueue
-from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Happening, StepBatch
 from dflash_tui.core.text.spans import Spans
 from engine.commands import Ask, GenerationSettings
 from engine.events import TurnStarted
+from engine.rounds.store import RoundStore
 from support.events_for_tests import make_step
 from support.scripted_engine import ScriptedEngine
 from tests.app.conftest import Launch
@@ -92,7 +92,7 @@ async def test_the_gauges_hear_of_a_round_that_came_between_two_looks() -> None:
     assert drawn[-1] == ([step], True)
     frames.frame()
     assert drawn[-1][0] == []
-    history = StepHistory()
+    history = RoundStore()
     for _ in range(2):
         history.append(step)
     queue.put(StepBatch(1, history, 0, 1, 2, Spans()))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.travel import Position
+from engine.rounds.store import RoundStore
 from support.scripted_engine import PAGE
 from tests.app.conftest import Driver, Launch
 
@@ -19,8 +19,8 @@ def shown(chat: Driver) -> str:
     return "\n".join(lines(chat))
 
 
-def history(chat: Driver) -> StepHistory:
-    return chat.screen.chat.reducer.turns[-1].history
+def history(chat: Driver) -> RoundStore:
+    return chat.screen.chat.reducer.turns[-1].rounds
 
 
 def place(chat: Driver) -> Position | None:
@@ -49,7 +49,7 @@ async def test_earlier_answers_can_be_visited_and_a_new_question_leads_back(laun
         await chat.ask_and_wait("again")
         await chat.pilot.press("f3", "home", "comma")
         first = chat.screen.chat.reducer.turns[0]
-        assert place(chat) == Position(1, len(first.history) - 1)
+        assert place(chat) == Position(1, len(first.rounds) - 1)
         assert "of answer 1" in shown(chat)
         chat.prompt.focus()
         await chat.ask_and_wait("and again")

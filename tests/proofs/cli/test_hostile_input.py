@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64encode
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +19,18 @@ from dflash_tui.cli.chat import chat
 from dflash_tui.cli.plain.commands import COMMANDS
 from dflash_tui.core.export.document import conversation_document
 from dflash_tui.core.files.places import sessions_directory
-from dflash_tui.core.records.blocks import columns_of
 from dflash_tui.core.replay.recording import Recording
 from dflash_tui.core.sessions.sessions import load_session
 from engine.events import EngineReady, TurnFinished, TurnStarted, event_to_dict
+from engine.rounds.blocks import columns_of
+from engine.rounds.rows import row_of
 from support.events_for_tests import make_step
 from tests.cli.conftest import Program
 from tests.pace import examples
 
 ANY = settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 HEAD = {"type": "session", "version": 3, "created": "2026-11-23T08:00:00+01:00"}
-KINDS = ("user", "ran", "title", "here", "taken_back", "branch", "file", "session", "x")
+KINDS = ("user", "title", "here", "taken_back", "branch", "file", "session", "x")
 EVENTS = ("EngineReady", "TurnStarted", "PrefillDone", "TurnFinished", "EngineError", "Step")
 FIELDS = (
     "turn", "parent", "text", "thought", "time", "system", "once", "files", "left_out", "carried", "settings",
@@ -54,7 +56,8 @@ def rounds(draw: st.DrawFn) -> Any:
     """Rounds of a turn, sound or spoiled in one place, in flight or landed."""
     count, first = draw(st.integers(1, 40)), draw(st.integers(0, 3))
     steps = [make_step(2, 5, index=index, time=index / 10, text="ok") for index in range(count)]
-    columns = columns_of(draw(st.integers(1, 3)), first, steps)
+    turn = draw(st.integers(1, 3))
+    columns = columns_of(first, [row_of(replace(step, turn=turn)) for step in steps])
     if draw(st.booleans()):
         columns[draw(st.integers(0, len(columns) - 1))] = draw(values)
     packed = b64encode(zlib.compress(json.dumps(columns).encode())).decode()
@@ -119,7 +122,7 @@ def test_a_flag_with_anything_behind_it(
         ended_in_words(program.run(f"{flag}={value}" if flag.startswith("--") else f"{flag}{value}", "-p", "hi"))
 
 
-SLASHES = sorted(COMMANDS.keys() - {"run", "quit", "model"})
+SLASHES = sorted(COMMANDS.keys() - {"quit", "model"})
 WORDS = (
     "", "99 x", "nowhere", "nan", "1e400", "0", "-1", "block", "temp hot", "77", "1 ../../x", "/etc/passwd", "1 \x01",
     "/proc/nope/x", "gif", "html ../x", "@/dev/zero", "zzzz", "\x1b]0;x\x07", "\x07", "last",

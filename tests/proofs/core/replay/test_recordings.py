@@ -78,7 +78,7 @@ def replayed(events: list[Event]) -> Recording:
 def state(reducer: Reducer) -> tuple[object, ...]:
     """Everything that the screen is drawn from."""
     turns = [
-        (t.text, t.snapshot, list(t.history), t.latest, t.latest_drafted, t.reason, t.error, t.started, t.finished)
+        (t.text, t.snapshot, list(t.rounds), t.latest, t.latest_drafted, t.reason, t.error, t.started, t.finished)
         for t in reducer.turns
     ]
     return (reducer.phase, reducer.ready, reducer.failure, turns, reducer.take_spans())
@@ -137,7 +137,7 @@ def test_steps_are_found_by_batch_by_turn_and_from_anywhere(events: list[Event],
         reducer.apply(event)
     for turn in reducer.turns:
         places = trace.steps_of_turn(turn.number)
-        assert steps[places.start : places.stop] == list(turn.history)
+        assert steps[places.start : places.stop] == list(turn.rounds)
     assert not trace.steps_of_turn(99)
 
 

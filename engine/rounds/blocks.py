@@ -4,44 +4,61 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from operator import add, sub
 from typing import Any
 
-from engine.events import Step
-
 from .numbers import MAX_NUMBER, RecordError
-from .rows import CHANNELS, COLUMNS, Row, TokenPiece, row_of, step_of
+from .rows import (
+    ACCEPTED,
+    CHANNELS,
+    COLUMNS,
+    CONTEXT,
+    DRAFT,
+    DRAFTED,
+    INDEX,
+    KEPT,
+    OWN,
+    TIME,
+    TOTAL,
+    VERIFY,
+    Row,
+    TokenPiece,
+    step_of,
+)
+from .step import Step
 
 ROUNDS = 32
 """Rounds of a block; the last of a turn has up to twice as many less one. Longer ones would hardly be smaller, and take
 longer to read one round of."""
 MAX_BYTES = 4 * 2**20
 """Most bytes that a block may inflate to: far more than rounds take."""
-INDEX, TIME, DRAFT, VERIFY, TOTAL, CONTEXT, ACCEPTED, DRAFTED, KEPT, OWN = 0, 1, 2, 3, 4, 5, 9, 10, 13, 14
-"""Positions in a row (:mod:`.rows`)."""
 Columns = list[list[Any]]
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
-def encoded(turn: int, first: int, steps: Sequence[Step]) -> bytes:
-    """The block of these steps, the first of which is number ``first`` of its turn."""
-    return zlib.compress(_as_json(columns_of(turn, first, steps)).encode("utf-8", "replace"))
+def encoded(first: int, rows: Sequence[Row]) -> bytes:
+    """The block of these rows of one turn, the first of which is round number ``first`` of it."""
+    return zlib.compress(_as_json(columns_of(first, rows)).encode("utf-8", "replace"))
 
 
-def columns_of(turn: int, first: int, steps: Sequence[Step]) -> list[Any]:
+def columns_of(first: int, rows: Sequence[Row]) -> list[Any]:
     """What a block holds, before it is deflated. The columns of rows stand in it, not the rows: what is alike is then
     side by side, and deflates to fewer bytes."""
-    pieces: dict[TokenPiece, int] = {}
-    columns = list(map(list, zip(*[row_of(step, pieces) for step in steps], strict=True)))
+    pieces: Iterable[TokenPiece] = rows[0].pieces
+    values: Iterable[Sequence[Any]] = [rows[0].values]
+    if len(rows) > 1:
+        pieces = table = dict[TokenPiece, int]()
+        values = [row.renumbered(table) for row in rows]
+    columns = list(map(list, zip(*values, strict=True)))
     _subtract(columns)
     for column in columns:
         while len(column) > 1 and column[-1] == column[-2]:
             column.pop()
     ids, texts = zip(*pieces, strict=True) if pieces else ((), ())
-    return [turn, first, len(steps), ids, texts, *columns]
+    return [rows[0].turn, first, len(rows), ids, texts, *columns]
 
 
 def _subtract(columns: Columns) -> None:
@@ -79,7 +96,6 @@ class Block:
     turn: int
     first: int
     """The number of its first round in the turn."""
-    pieces: tuple[TokenPiece, ...]
     rows: tuple[Row, ...]
 
     def __len__(self) -> int:
@@ -87,7 +103,7 @@ class Block:
 
     def step(self, index: int) -> Step:
         """The step at ``index`` of the block. Raises :class:`RecordError` for a damaged row."""
-        return step_of(self.rows[index], self.turn, self.pieces)
+        return step_of(self.rows[index])
 
     def steps(self, start: int = 0) -> Iterator[Step]:
         return map(self.step, range(start, len(self.rows)))
@@ -96,11 +112,11 @@ class Block:
         """What its rounds add to the answer, and to the thought. Raises :class:`RecordError` for a damaged row."""
         by_channel: dict[int, list[str]] = {channel: [] for channel in range(len(CHANNELS))}
         try:
-            for row in self.rows:
-                count, channel = row[KEPT] if isinstance(row[KEPT], list) else (row[KEPT], 0)
-                by_channel[channel] += [self.pieces[ref][1] or "" for ref in row[DRAFTED][:count]]
-                for ref, kind, _ in zip(*[iter(row[OWN])] * 3, strict=True):
-                    by_channel[kind % len(CHANNELS)].append(self.pieces[ref][1] or "")
+            for _, pieces, values in self.rows:
+                count, channel = values[KEPT] if isinstance(values[KEPT], list) else (values[KEPT], 0)
+                by_channel[channel] += [pieces[ref][1] or "" for ref in values[DRAFTED][:count]]
+                for ref, kind, _ in zip(*[iter(values[OWN])] * 3, strict=True):
+                    by_channel[kind % len(CHANNELS)].append(pieces[ref][1] or "")
         except (TypeError, ValueError, IndexError, KeyError) as error:
             raise RecordError("a row is not a step") from error
         return "".join(by_channel[CHANNELS.index("answer")]), "".join(by_channel[CHANNELS.index("thought")])
@@ -126,13 +142,13 @@ def block_of(content: Any) -> Block:
             raise RecordError("a block of rounds has none, or too many")
         columns = [[*column, *column[-1:] * (count - len(column))] for column in columns]
         _add(columns)
-        rows = tuple(zip(*columns, strict=True))
         pieces = tuple(map(_piece, zip(ids, texts, strict=True)))
+        rows = tuple(Row(turn, pieces, values) for values in zip(*columns, strict=True))
     except (ValueError, TypeError, IndexError) as error:
         raise RecordError("a block of rounds is damaged") from error
     if not (len(columns) == COLUMNS and len(rows) == count and _is_number(turn) and _is_number(first)):
         raise RecordError("a block of rounds is not what such blocks are")
-    return Block(turn, first, pieces, rows)
+    return Block(turn, first, rows)
 
 
 def _piece(piece: TokenPiece) -> TokenPiece:

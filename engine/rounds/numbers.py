@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.events import MICROSECONDS, PROBABILITY_STEPS
+from .step import MICROSECONDS, PROBABILITY_STEPS
 
 MAX_NUMBER = 2**53
 """Numbers beyond this don't survive a trip through JSON readers, and no honest record holds one."""
@@ -31,8 +31,8 @@ def to_thousandths(probability: float) -> int:
     return 0 if probability > 1 else PROBABILITY_STEPS
 
 
-def from_thousandths(to_thousandths: int) -> float:
-    """The inverse of :func:`doubt`. Raises :class:`RecordError` for what no probability is stored as."""
-    if not 0 <= to_thousandths <= PROBABILITY_STEPS:
+def from_thousandths(doubt: int) -> float:
+    """The inverse of :func:`to_thousandths`. Raises :class:`RecordError` for what no probability is stored as."""
+    if not 0 <= doubt <= PROBABILITY_STEPS:
         raise RecordError("a probability is out of range")
-    return (PROBABILITY_STEPS - to_thousandths) / PROBABILITY_STEPS
+    return (PROBABILITY_STEPS - doubt) / PROBABILITY_STEPS

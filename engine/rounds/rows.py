@@ -1,4 +1,5 @@
-"""A step as a row, a list of positions that JSON can hold, and back. FORMAT.md has the table of positions.
+"""A step as a row, a list of values that JSON can hold, and back. FORMAT.md of ``dflash_tui/core/sessions`` has the
+table of their positions.
 
 Tokens are numbers of a table of (id, text) that the rows of a block share. Probabilities are thousandths and times
 microseconds, which is what the engine hands out: events come back equal. What a source doesn't know is None."""
@@ -8,22 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 from math import isfinite
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
-from engine.commands import MAX_TEMPERATURE
-from engine.events import (
+from ..commands import MAX_TEMPERATURE
+from .numbers import MAX_NUMBER, SECOND, RecordError, from_thousandths, to_thousandths, whole
+from .step import (
     MICROSECONDS,
     Channel,
+    DraftColumns,
+    EmittedColumns,
     Match,
     Source,
     Step,
+    TreeColumns,
     Verdict,
     WidthChoice,
     accepted_in,
+    in_columns,
 )
-from engine.rounds.step import DraftColumns, EmittedColumns, TreeColumns, in_columns
-
-from .numbers import MAX_NUMBER, SECOND, RecordError, from_thousandths, to_thousandths, whole
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
@@ -33,9 +36,33 @@ MAX_LIST = 256
 
 TokenPiece = tuple[int | None, str | None]
 """A token's id and its text here, or None. Half-finished characters give one id several texts."""
-Row = Sequence[Any]
-"""One step: ``COLUMNS`` entries."""
 COLUMNS = 17
+INDEX, TIME, DRAFT, VERIFY, TOTAL, CONTEXT, ACCEPTED, DRAFTED, KEPT, OWN, RARE = 0, 1, 2, 3, 4, 5, 9, 10, 13, 14, 16
+"""Positions of a row's values."""
+
+
+class Row(NamedTuple):
+    """One round, as the store and files have it."""
+
+    turn: int
+    pieces: Sequence[TokenPiece]
+    """The table of its tokens; the rows of a block share one."""
+    values: Sequence[Any]
+    """``COLUMNS`` of them, whose tokens are numbers of the table."""
+
+    def renumbered(self, table: dict[TokenPiece, int]) -> Sequence[Any]:
+        """The values by another table, which grows by the row's new tokens."""
+        numbers = [table.setdefault(piece, len(table)) for piece in self.pieces]
+        number, values = numbers.__getitem__, list(self.values)
+        values[DRAFTED] = list(map(number, values[DRAFTED]))
+        if values[OWN]:
+            values[OWN] = own = list(values[OWN])
+            own[::3] = map(number, own[::3])
+        if values[RARE] is not None and "tree" in values[RARE]:
+            tree = list(values[RARE]["tree"])
+            tree[2::4] = map(number, tree[2::4])
+            values[RARE] = {**values[RARE], "tree": tree}
+        return values
 
 
 class _Doubts(dict[float | None, int | None]):
@@ -51,8 +78,9 @@ class _Doubts(dict[float | None, int | None]):
 _DOUBTS = _Doubts()
 
 
-def row_of(step: Step, pieces: dict[TokenPiece, int]) -> Row:
-    """The row of a step. ``pieces``: the table so far, by its entries, which grows by the step's new tokens."""
+def row_of(step: Step) -> Row:
+    """The row of a step, with a table of its own."""
+    pieces: dict[TokenPiece, int] = {}
     put, doubts, draft, emitted = pieces.setdefault, _DOUBTS.__getitem__, step.draft_columns, step.emitted_columns
     refs = [put(piece, len(pieces)) for piece in zip(draft.ids, draft.texts, strict=True)]
     agreed = _emitted_as_drafted(draft, emitted)
@@ -66,7 +94,7 @@ def row_of(step: Step, pieces: dict[TokenPiece, int]) -> Row:
             put((emitted.ids[index], emitted.texts[index]), len(pieces)), kind, doubts(emitted.probabilities[index])
         )  # fmt: skip
     choice, draft_ms, verify_ms = step.choice, step.draft_ms, step.verify_ms
-    return (
+    values = (
         step.index,
         whole(step.time, SECOND),
         None if draft_ms is None else whole(draft_ms, MICROSECONDS),
@@ -87,6 +115,7 @@ def row_of(step: Step, pieces: dict[TokenPiece, int]) -> Row:
         else [doubts(choice.chance), whole(choice.cost_ms, MICROSECONDS), whole(choice.tok_s, 1)],
         _rare(step, pieces),
     )
+    return Row(step.turn, tuple(pieces), values)
 
 
 def _rare(step: Step, pieces: dict[TokenPiece, int]) -> dict[str, Any] | None:
@@ -119,17 +148,17 @@ def _emitted_as_drafted(draft: DraftColumns, emitted: EmittedColumns) -> int:
     return count
 
 
-def step_of(row: Row, turn: int, pieces: Sequence[TokenPiece]) -> Step:
-    """The inverse of :func:`row_of`; ``pieces``: the table. Raises :class:`RecordError` for what no program writes."""
+def step_of(row: Row) -> Step:
+    """The inverse of :func:`row_of`. Raises :class:`RecordError` for what no program writes."""
     try:
-        return _step(row, turn, pieces)
+        return _step(*row)
     except (TypeError, ValueError, IndexError, KeyError, AttributeError, OverflowError) as error:
         raise RecordError("a row is not a step") from error
 
 
-def _step(row: Row, turn: int, pieces: Sequence[TokenPiece]) -> Step:
+def _step(turn: int, pieces: Sequence[TokenPiece], values: Sequence[Any]) -> Step:
     (index, time, draft_us, verify_us, total, context, block, temperature, width, accepted,
-     refs, chances, given, emitted, own, choice, rare) = row  # fmt: skip
+     refs, chances, given, emitted, own, choice, rare) = values  # fmt: skip
     rare = rare or {}
     if not 0 <= float(temperature) <= MAX_TEMPERATURE:
         raise RecordError("a temperature is out of range")

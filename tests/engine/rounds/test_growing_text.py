@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dflash_tui.core.text.growing_text import CHUNK, GrowingText
+from engine.rounds.growing_text import CHUNK, GrowingText
 
 SIZES = st.lists(st.integers(0, 2 * CHUNK + 3), max_size=6)
 

@@ -1,22 +1,19 @@
-"""The steps of a turn: in blocks of a log, some 80 bytes each instead of several thousand, and any step's numbers at
-once."""
+"""The numbers of rounds in columns: any round's at once, and what they add up to up to each of them."""
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import get_args
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
 
-from engine.events import MICROSECONDS, Source, Step, sources_in
-
-from ..figures.speed_up import Decoded, Pair
-from ..figures.statistics import MAX_DRAFT, AcceptanceStatistics, RoundCost
-from ..lazy_sequence import LazySequence
-from ..records.blocks import Block
-from ..records.numbers import SECOND, microseconds
-from ..records.round_log import RoundLog
+from ..events import TurnStatistics
+from .lazy_sequence import LazySequence
+from .numbers import SECOND, microseconds
+from .statistics import MAX_DRAFT, AcceptanceStatistics, Decoded, OneRowPair, RoundCost, TurnMeter
+from .step import MICROSECONDS, Source, Step, sources_in, verified_sources
 
 NOT_SPECULATIVE, CORRECTED = 2**16 - 1, 2**14
 
@@ -37,29 +34,26 @@ class Differences(LazySequence[int]):
         return self._sum[index] - (self._sum[index - 1] if index else 0)
 
 
-class StepHistory:
-    """Append-only; indexing gives steps equal to those appended (:mod:`..records.rows`). Columns have an entry per
-    step, times in microseconds; ``..._sum`` counts up to and with it, so a difference is the sum of a run of steps."""
+class RoundFigures:
+    """Append-only. Columns have an entry per round, times in microseconds; ``..._sum`` counts up to and with it, so a
+    difference is the sum of a run of rounds. One thread counts; others may read meanwhile, up to the length."""
 
-    def __init__(self, log: RoundLog | None = None) -> None:
-        """``log``: where the steps stand already, or will before they are appended here, because somebody records
-        them; it may be ahead. Without one they are kept here alone."""
-        self._log = RoundLog() if log is None else log
+    def __init__(self) -> None:
         self.time = array("q")
         """The time at the end of each round, since the turn started."""
         self.accepted_sum, self.verified_sum, self.emitted_sum = array("I"), array("I"), array("I")
         self.draft_us_sum, self.verify_us_sum, self.total_us_sum = array("q"), array("q"), array("q")
-        columns = (
+        self._sums = (
             self.accepted_sum, self.verified_sum, self.emitted_sum,
             self.draft_us_sum, self.verify_us_sum, self.total_us_sum,
         )  # fmt: skip
+        """Tokens per round: accepted drafts, drafts that the target verified, emitted; and what its parts took."""
         self.accepted, self.verified, self.emitted, self.draft_us, self.verify_us, self.total_us = map(
-            Differences, columns
+            Differences, self._sums
         )
-        self._by_source: dict[Source, array[int]] = {source: array("I") for source in get_args(Source)}
-        """Accepted tokens that name who guessed them."""
-        self._sums = (*columns, *self._by_source.values())
-        """Tokens per step: accepted drafts, drafts that the target verified, emitted; and what its parts took."""
+        self._by_source: dict[Source, tuple[array[int], array[int]]] = {}
+        """Sums of the verified and of the accepted tokens that name who guessed them, for each source that was
+        named."""
         self.context_length = array("q")
         self.latest: Step | None = None
         """The last step; None before the first."""
@@ -68,63 +62,20 @@ class StepHistory:
         self._outcomes = array("H")
         """Accepted drafts, plus ``CORRECTED`` where the target then disagreed; or ``NOT_SPECULATIVE``."""
         self._tallies = _tally(self._outcomes)
+        """Those of all rounds."""
         self._drafted = bytearray()
         """1 where there was a draft, verified or not."""
         self._timed = bytearray()
         """1 where it is known what draft and verify took; unknown times count as 0 in their columns."""
         self._beside_us = array("q")
-        """Microseconds of passes of one row beside the rounds, up to and with each step."""
-        self._paired, self._pairs = array("I"), list[Pair]()
-        """Passes of one row that stand beside rounds with a draft, and with which step each pair was complete."""
-
-    def append(self, step: Step) -> None:
-        if len(self._log) == len(self):
-            self._log.append(step)
-        self._count(step)
-
-    def adopt(self, data: bytes, block: Block, steps: Sequence[Step]) -> None:
-        """Append the steps of a block of a file, which is kept as it is."""
-        self._log.adopt(data, block)
-        for step in steps:
-            self._count(step)
+        """Microseconds of passes of one row beside the rounds, up to and with each."""
+        self._paired, self._pairs = array("I"), list[OneRowPair]()
+        """Passes of one row that stand beside rounds with a draft, and with which round each pair was complete."""
+        self._length = 0
 
     def __len__(self) -> int:
-        return len(self.time)
-
-    def __getitem__(self, index: int) -> Step:
-        """The step at ``index``; negative ones count from the end. Raises ``IndexError`` outside the history."""
-        return self._log[range(len(self))[index]]
-
-    def __iter__(self) -> Iterator[Step]:
-        return self.steps()
-
-    def steps(self, start: int = 0) -> Iterator[Step]:
-        """The steps from ``start`` on, those that are appended meanwhile included."""
-        index = start
-        while index < len(self):
-            yield self._log[index]
-            index += 1
-
-    def between(self, start: int, stop: int) -> StepHistory:
-        """The steps from ``start`` to before ``stop`` as a history of its own, which shares what holds them."""
-        if start >= stop:
-            return StepHistory()
-        cut = StepHistory(self._log.between(start, stop))
-        for own, copy in ((self.time, cut.time), (self.context_length, cut.context_length)):
-            copy.extend(own[start:stop])
-        for own_sum, copy_sum in zip(self._sums, cut._sums, strict=True):
-            copy_sum.extend(_less(own_sum[start:stop], own_sum[start - 1] if start else 0))
-        cut._outcomes, cut._drafted = self._outcomes[start:stop], self._drafted[start:stop]
-        cut._timed = self._timed[start:stop]
-        cut._beside_us.extend(_less(self._beside_us[start:stop], self._beside_us[start - 1] if start else 0))
-        first, last = bisect_right(self._paired, start), bisect_left(self._paired, stop)
-        cut._paired.extend(index - start for index in self._paired[first:last])
-        cut._pairs.extend(self._pairs[first:last])
-        cut._tallies = _tally(cut._outcomes)
-        cut.latest = cut._log[stop - start - 1]
-        last_drafted = cut._drafted.rfind(1)
-        cut.latest_drafted = cut._log[last_drafted] if last_drafted >= 0 else None
-        return cut
+        """Rounds that are counted."""
+        return self._length
 
     @property
     def num_tokens(self) -> int:
@@ -144,7 +95,7 @@ class StepHistory:
         index = range(len(self))[index]
         tallies = self._tallies if index == len(self) - 1 else _tally(self._outcomes[: index + 1])
         histogram, corrected = map(tuple, tallies)
-        named = ((source, column[index]) for source, column in sorted(self._by_source.items()) if column[index])
+        named = ((source, sums[1][index]) for source, sums in sorted(self._by_source.items()) if sums[1][index])
         return AcceptanceStatistics(self.verified_sum[index], histogram, corrected, tuple(named))
 
     def cost(self, index: int) -> RoundCost:
@@ -165,7 +116,7 @@ class StepHistory:
         rows = 1 + (self.verified_sum[index] - self.verified_sum[0]) / max(drafted, 1)
         return Decoded(tokens, drafted, index - drafted, rows, rest)
 
-    def pairs(self, index: int) -> list[Pair]:
+    def pairs(self, index: int) -> list[OneRowPair]:
         """Passes of one row and rounds beside them, up to and with step ``index``."""
         return self._pairs[: bisect_right(self._paired, range(len(self))[index])]
 
@@ -174,13 +125,13 @@ class StepHistory:
         """Milliseconds of the passes of one row that were taken beside rounds."""
         return self._beside_us[-1] / MICROSECONDS if self._beside_us else 0.0
 
-    def pairs_with(self, one_row: float, index: int, most: int) -> list[Pair]:
+    def pairs_with(self, one_row: float, index: int, most: int) -> list[OneRowPair]:
         """Some rounds with a draft, evenly from all up to and with step ``index``, beside a pass over one row that took
         so many milliseconds elsewhere."""
         places = range(1, range(len(self))[index] + 1, max(len(self) // most, 1))
         drafted = (step for step in places if self._drafted[step])
         timed = ((self.total_us[step] / MICROSECONDS, self.verified[step]) for step in drafted)
-        return [Pair(one_row, took, verified + 1) for took, verified in timed if took > 0]
+        return [OneRowPair(one_row, took, verified + 1) for took, verified in timed if took > 0]
 
     def pass_times(self, index: int) -> Iterator[tuple[int, int]]:
         """Rows and microseconds of each pass of the target up to and with step ``index``, those that were taken to
@@ -208,54 +159,105 @@ class StepHistory:
         tokens = self.emitted_sum[index] - self.emitted_sum[before]
         return tokens * SECOND / (now - start) if now > start else 0.0
 
-    def _count(self, step: Step) -> None:
+    def statistics(self, num_prompt_tokens: int = 0, num_reused_tokens: int = 0) -> TurnStatistics:
+        """What all rounds add up to."""
+        meter = TurnMeter()
+        if self._length:
+            last = self._length - 1
+            first = min(bisect_right(self.emitted_sum, 0), last)
+            meter.num_tokens = self.emitted_sum[last]
+            meter.num_spec_steps = self._drafted.count(1)
+            meter.num_draft_tokens, meter.num_accepted = self.verified_sum[last], self.accepted_sum[last]
+            meter.histogram = [*self._tallies[0]]
+            while meter.histogram and not meter.histogram[-1]:
+                meter.histogram.pop()
+            meter.first_time, meter.last_time = self.time[first] / SECOND, self.time[last] / SECOND
+            meter.tokens_after_first_step = meter.num_tokens - self.emitted_sum[first]
+        for source, (verified, accepted) in self._by_source.items():
+            meter.verified[source], meter.accepted[source] = verified[-1], accepted[-1]
+        return meter.statistics(num_prompt_tokens, num_reused_tokens)
+
+    def _count(self, step: Step, values: Sequence[Any]) -> None:
+        """Count one more round. ``values``: its row's (:mod:`.rows`)."""
         self._pair(step)
-        accepted, drafts, corrected = step.num_kept, step.num_drafted > 0, step.is_corrected
-        self.time.append(microseconds(step.time))
-        self.context_length.append(step.context_length)
-        milliseconds = (step.draft_ms, step.verify_ms, step.total_ms)
-        times = (microseconds((value or 0.0) / 1000) for value in milliseconds)
-        sources = sources_in(step)
-        values = (
-            accepted, step.num_verified, step.num_emitted, *times,
-            *(sources.count(source) for source in self._by_source),
-        )  # fmt: skip
-        for total, value in zip(self._sums, values, strict=True):
-            total.append(value + (total[-1] if total else 0))
+        accepted, verified, drafts = step.num_kept, step.num_verified, bool(step.draft_columns.ids)
+        _, time, draft_us, verify_us, total_us, context, *_ = values
+        numbers = accepted, verified, len(step.emitted_columns.ids), draft_us or 0, verify_us or 0, total_us
+        if self._length:
+            for total, number in zip(self._sums, numbers, strict=True):
+                total.append(number + total[-1])
+        else:
+            for total, number in zip(self._sums, numbers, strict=True):
+                total.append(number)
+        self.time.append(time)
+        self.context_length.append(context)
         self._drafted.append(drafts)
-        self._timed.append(step.draft_ms is not None and step.verify_ms is not None)
+        self._timed.append(draft_us is not None and verify_us is not None)
+        corrected = drafts and step.is_corrected
         self._outcomes.append(accepted + CORRECTED * corrected if drafts else NOT_SPECULATIVE)
-        for tally, more in zip(self._tallies, (drafts, corrected), strict=True):
-            tally.extend([0] * (accepted + 1 - len(tally)))
-            tally[accepted] += more
-        self.latest, self.latest_drafted = step, step if drafts else self.latest_drafted
+        if drafts:
+            self._count_sources(verified_sources(step), step)
+            for tally, more in zip(self._tallies, (drafts, corrected), strict=True):
+                if accepted >= len(tally):
+                    tally.extend([0] * (accepted + 1 - len(tally)))
+                tally[accepted] += more
+            self.latest_drafted = step
+        elif self._by_source:
+            self._count_sources((), step)
+        self.latest = step
+        self._length += 1
+
+    def _count_sources(self, verified: Sequence[Source | None], step: Step) -> None:
+        if any(verified):
+            for source in {each for each in verified if each is not None} - self._by_source.keys():
+                zeros = bytes(4 * self._length)
+                self._by_source[source] = array("I", zeros), array("I", zeros)
+        if self._by_source:
+            accepted = sources_in(step) if verified else ()
+            for source, sums in self._by_source.items():
+                for total, named in zip(sums, (verified, accepted), strict=True):
+                    total.append(named.count(source) + (total[-1] if total else 0))
 
     def _pair(self, step: Step) -> None:
         """Looks for a pass of one row beside a round with a draft: taken for that, or itself a round."""
-        beside_us = self._beside_us[-1] if self._beside_us else 0
-        self._beside_us.append(beside_us + microseconds((step.alone_ms or 0.0) / 1000))
-        before = self.latest
+        alone_ms = step.alone_ms or 0.0
+        self._beside_us.append((self._beside_us[-1] if self._beside_us else 0) + microseconds(alone_ms / 1000))
+        before, drafts = self.latest, bool(step.draft_columns.ids)
         if before is not None and (before.turn != step.turn or not before.index):
             before = None  # the first round of an answer is the prompt's
-        drafted = [each for each in (before, step) if each is not None and each.num_drafted]
-        one_row = 0.0
-        if step.num_drafted and step.alone_ms:
-            one_row = step.alone_ms
-        elif before is not None and before.num_drafted and step.verify_width == 1:
-            one_row, drafted = step.total_ms - (step.draft_ms or 0.0) * bool(step.num_drafted), [before]
-        elif before is not None and step.num_drafted and not before.num_drafted:
-            one_row = before.total_ms
-        for each in drafted if one_row > 0 else ():
-            if each.total_ms > 0:
-                self._paired.append(len(self))
-                self._pairs.append(Pair(one_row, each.total_ms, each.verify_width))
+        before_drafts = before is not None and bool(before.draft_columns.ids)
+        if drafts and alone_ms > 0:
+            self._add_pairs(alone_ms, before if before_drafts else None, step)
+        elif before_drafts and step.verify_width == 1:
+            self._add_pairs(step.total_ms - (step.draft_ms or 0.0) * drafts, before)
+        elif before is not None and drafts and not before_drafts:
+            self._add_pairs(before.total_ms, step)
 
+    def _add_pairs(self, one_row: float, *drafted: Step | None) -> None:
+        for each in drafted:
+            if each is not None and each.total_ms > 0 and one_row > 0:
+                self._paired.append(self._length)
+                self._pairs.append(OneRowPair(one_row, each.total_ms, each.verify_width))
 
-def history_of(steps: Iterable[Step]) -> StepHistory:
-    history = StepHistory()
-    for step in steps:
-        history.append(step)
-    return history
+    def _copy(self, other: RoundFigures, start: int, stop: int) -> None:
+        """Count the rounds of ``other`` from ``start`` to before ``stop``, without looking at them."""
+        for own, theirs in ((self.time, other.time), (self.context_length, other.context_length)):
+            own.extend(theirs[start:stop])
+        self._by_source = {source: (array("I"), array("I")) for source in other._by_source}
+        sums = zip(self._every_sum, other._every_sum, strict=True)
+        for own, theirs in sums:
+            own.extend(_less(theirs[start:stop], theirs[start - 1] if start else 0))
+        self._outcomes, self._drafted = other._outcomes[start:stop], other._drafted[start:stop]
+        self._timed = other._timed[start:stop]
+        first, last = bisect_right(other._paired, start), bisect_left(other._paired, stop)
+        self._paired.extend(index - start for index in other._paired[first:last])
+        self._pairs.extend(other._pairs[first:last])
+        self._tallies = _tally(self._outcomes)
+        self._length = stop - start
+
+    @property
+    def _every_sum(self) -> Iterator[array[int]]:
+        return chain(self._sums, (self._beside_us,), *self._by_source.values())
 
 
 def _tally(outcomes: array[int]) -> tuple[list[int], list[int]]:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.core.records.blocks import ROUNDS, decoded, encoded
-from dflash_tui.core.records.numbers import RecordError
-from dflash_tui.core.records.rows import row_of
 from engine.events import DraftToken, EmittedToken, Step, TreeToken
+from engine.rounds.blocks import ROUNDS, decoded, encoded
+from engine.rounds.numbers import RecordError
+from engine.rounds.rows import row_of
 from support.events_for_tests import make_step, make_tree_step
 from tests.core.replay.steps import turns
 from tests.pace import examples
@@ -26,7 +26,7 @@ GOOD = replace(make_tree_step((0, 1, 0), rows=9), index=1)
 @settings(max_examples=examples(60))
 def test_a_block_holds_what_was_put_in(steps: list[Step], first: int) -> None:
     steps = [replace(step, turn=7) for step in steps[:ROUNDS]]
-    block = decoded(encoded(7, first, steps))
+    block = decoded(encoded(first, list(map(row_of, steps))))
     assert (block.turn, block.first, len(block)) == (7, first, len(steps))
     assert list(block.steps()) == steps and list(block.steps(1)) == steps[1:]
 
@@ -42,7 +42,7 @@ def test_what_is_no_number_never_stops_an_answer(wild: float) -> None:
     )  # fmt: skip
     if wild in (-1.0, 1e300):
         step = replace(step, temperature=0.0)
-    (found,) = decoded(encoded(1, 0, [step])).steps()
+    (found,) = decoded(encoded(0, [row_of(step)])).steps()
     assert found.emitted[0].text == "half ?" and found.emitted[0].probability in (0.0, 1.0)
 
 
@@ -74,13 +74,13 @@ HOSTILE_TREES = {
 
 @pytest.mark.parametrize("name", HOSTILE_TREES)
 def test_trees_that_are_none_are_refused(name: str) -> None:
-    assert list(decoded(encoded(1, 0, [GOOD])).steps()) == [GOOD]
-    block = decoded(encoded(1, 0, [HOSTILE_TREES[name]]))
+    assert list(decoded(encoded(0, [row_of(GOOD)])).steps()) == [GOOD]
+    block = decoded(encoded(0, [row_of(HOSTILE_TREES[name])]))
     with pytest.raises(RecordError):
         block.step(0)
 
 
-ROWS = [row_of(step, {}) for step in (make_step(3, 5), GOOD, make_step(0, 0))]
+ROWS = [row_of(step).values for step in (make_step(3, 5), GOOD, make_step(0, 0))]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 300) | st.just(2**60) | st.floats() | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
@@ -98,13 +98,13 @@ def test_any_value_in_any_column_is_a_step_or_refused(row: Any, column: int, val
         (step,) = decoded(zlib.compress(text.encode())).steps()
     except RecordError:
         return
-    assert list(decoded(encoded(1, 0, [step])).steps()) == [step], "it is one that could have been written"
+    assert list(decoded(encoded(0, [row_of(step)])).steps()) == [step], "it is one that could have been written"
 
 
 @given(st.binary(max_size=200), st.data())
 @settings(max_examples=examples(200))
 def test_bytes_that_are_no_block_are_refused(noise: bytes, data: st.DataObject) -> None:
-    whole = encoded(1, 0, [make_step(2, 5), GOOD])
+    whole = encoded(0, [row_of(make_step(2, 5)), row_of(GOOD)])
     place = data.draw(st.integers(0, len(whole) - 6))  # the bits that fill its last byte, before the sum, say nothing
     flipped = bytes((*whole[:place], whole[place] ^ data.draw(st.integers(1, 255)), *whole[place + 1 :]))
     for each in (noise, zlib.compress(noise), whole[:place], whole + noise[:1] if noise else b"", flipped):

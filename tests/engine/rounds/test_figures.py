@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.core.records.blocks import ROUNDS
-from dflash_tui.core.rounds.history import StepHistory
 from engine.events import Step
+from engine.rounds.blocks import ROUNDS
+from engine.rounds.store import RoundStore
 from support.events_for_tests import make_step
 from tests.core.replay.steps import turns
 from tests.core.rounds_for_tests import rounds
 from tests.pace import examples
 
 
-def kept(steps: list[Step]) -> StepHistory:
-    history = StepHistory()
+def kept(steps: list[Step]) -> RoundStore:
+    history = RoundStore()
     for step in steps:
         history.append(step)
     return history
@@ -89,7 +89,7 @@ def test_parts_may_begin_within_a_block() -> None:
         assert part[-1] == steps[0] and len(whole) == len(steps)
 
 
-def figures(history: StepHistory) -> list[object]:
+def figures(history: RoundStore) -> list[object]:
     """Everything that a history tells."""
     columns = (
         history.time, history.accepted, history.verified, history.emitted, history.draft_us, history.verify_us,

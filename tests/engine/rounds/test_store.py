@@ -8,9 +8,9 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.core.records.blocks import ROUNDS, decoded
-from dflash_tui.core.records.round_log import Recorder, RoundLog
 from engine.events import Step, TurnStarted
+from engine.rounds.blocks import ROUNDS, decoded
+from engine.rounds.store import Recorder, RoundStore
 from support.events_for_tests import make_step
 from tests.core.replay.steps import turns
 from tests.pace import examples
@@ -19,7 +19,7 @@ from tests.pace import examples
 @given(turns(), st.lists(st.sampled_from(["", "seal", "rest"]), max_size=40))
 @settings(max_examples=examples(40))
 def test_sealed_or_not_it_holds_every_step(steps: list[Step], seals: list[str]) -> None:
-    log = RoundLog()
+    log = RoundStore()
     for place, step in enumerate(steps):
         log.append(step)
         if (seal := seals[place] if place < len(seals) else "") and log:
@@ -28,18 +28,18 @@ def test_sealed_or_not_it_holds_every_step(steps: list[Step], seals: list[str]) 
     assert list(log) == steps
     log.seal(rest=True)
     blocks = [decoded(data) for data in log.blocks]
-    assert [step for block in blocks for step in block.steps()] == steps and log.waiting == 0
+    assert [step for block in blocks for step in block.steps()] == steps and log.held == len(log)
     assert [block.first for block in blocks] == [sum(map(len, blocks[:count])) for count in range(len(blocks))]
 
 
 def test_who_appends_makes_blocks_where_nobody_else_does() -> None:
-    log = RoundLog(make_step(3, 15, index=index) for index in range(10 * ROUNDS))
+    log = RoundStore(make_step(3, 15, index=index) for index in range(10 * ROUNDS))
     assert len(log.blocks) >= 8 and all(len(decoded(block)) == ROUNDS for block in log.blocks)
 
 
 def test_reading_and_sealing_disturb_nobody_who_appends() -> None:
     steps = [make_step(index % 5, 6, index=index, text=f"w{index % 9}") for index in range(600)]
-    log, ended, wrong = RoundLog(), threading.Event(), []
+    log, ended, wrong = RoundStore(), threading.Event(), []
 
     def read() -> None:
         while not ended.is_set():
