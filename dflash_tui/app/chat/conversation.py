@@ -10,7 +10,6 @@ from textual.containers import Container, ScrollableContainer
 from textual.scroll_view import ScrollView
 
 from dflash_tui.core.conversation.chat import Chat
-from dflash_tui.core.conversation.folds import below_answer
 from dflash_tui.core.conversation.transcript import around_answers, marks, question_spans, retell
 from dflash_tui.core.conversation.tree import NodePart
 from dflash_tui.core.conversation.turn import Turn
@@ -38,8 +37,6 @@ class ConversationView(Container):
         super().__init__(id=id)
         self._chat = chat
         self._answers: list[Told] = []
-        self._untold: int | None = None
-        """The place on the path of a question below which a program's outcome is still to be shown; or None."""
 
     def compose(self) -> ComposeResult:
         yield LoadPanel(id="load")
@@ -103,25 +100,6 @@ class ConversationView(Container):
         exchange = self._chat.tree.path[-1]
         self._answers.append(Told(exchange, self.transcript.length))
         self.transcript.append(question_spans(self._chat.tree, exchange.number))
-
-    def show_program(self, number: int) -> None:
-        """Show below answer ``number`` what came of a program that was run from it."""
-        path, depth = self._chat.tree.path, self._chat.tree.on_path(number)
-        if depth is None:
-            return
-        if self._chat.busy:
-            self._untold = depth  # until the answer is whole
-        elif depth == len(path) - 1:
-            self.transcript.append(below_answer(path[-1].runs[-1:]))
-        else:
-            self.retell(depth)
-            self.transcript.show_character(self._answers[depth + 1].start, low=True)
-
-    def after_turn(self) -> None:
-        """Called when an answer has ended: show what came of programs that ended while it was being written."""
-        if self._untold is not None:
-            self.retell(min(self._untold, len(self._chat.tree.path)))
-            self._untold = None
 
     # Telling again
 

@@ -23,6 +23,7 @@ from dflash_tui.core.figures.tables import GaugeFacts, tables
 from dflash_tui.core.garbage import freeze_garbage_collector
 from dflash_tui.core.settings.config import Gauges
 from dflash_tui.core.source import Happening, Rewind, SourceFactory, described
+from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.fences import describe_blocks
 from engine.commands import MIN_BLOCK_SIZE, GenerationSettings
 from engine.events import EngineReady, LoadProgress, Notice, TurnFinished, TurnStarted
@@ -129,8 +130,9 @@ class ChatDisplay(DeskScreen):
         if len(questions) == 1 and not self.prompt.text:
             self.prompt.fill(questions[0].text, questions[0].pasted)
         else:
-            what = "1 question was" if len(questions) == 1 else f"{len(questions)} questions were"
-            self.conversation.note(f"{what} not asked; ↑ brings back one after the other")
+            self.conversation.note(
+                f"Not asked: {counted(len(questions), 'question')}; ↑ brings back one after the other"
+            )
 
     def reword(self, exchange: Turn) -> None:
         self.leave_edit()
@@ -180,8 +182,6 @@ class ChatDisplay(DeskScreen):
                 conversation.show_place(number)
             case "named":
                 conversation.show_named(number)
-            case "ran":
-                conversation.show_program(number)
             case "new" | "resumed":
                 conversation.clear()
                 conversation.show_path()
@@ -327,7 +327,6 @@ class ChatDisplay(DeskScreen):
             offers = not (drawn or self._offered or self.replay.recording)
             self.conversation.note(f"{blocks} · {DRAW}" if offers else blocks)
             self._offered = True
-        self.conversation.after_turn()
         self.desk.after_turn()
         if drawn and not (self.chat.busy or self.viewer.open) and self.conversation.transcript.following:
             self.conversation.show_rendered()

@@ -20,6 +20,7 @@ from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.desk.face import View
 from dflash_tui.core.desk.views import Figures, FilesView, RoundView
 from dflash_tui.core.sessions.sessions import SessionLog
+from dflash_tui.core.text.counted import counted
 from dflash_tui.sources import replay_source
 
 from ..completion import complete
@@ -194,7 +195,7 @@ class ChatScreen(ChatDisplay):
     @on(Prompt.PasteRefused)
     def refuse_paste(self, message: Prompt.PasteRefused) -> None:
         self.notify(
-            f"That paste has {message.characters:,} characters; a prompt takes {MAX_CHARACTERS:,}. "
+            f"That paste has {counted(message.characters, 'character')}; a prompt takes {MAX_CHARACTERS:,}. "
             "Nothing was pasted, and what you had typed is still there.",
             title="Paste too large",
             severity="error",

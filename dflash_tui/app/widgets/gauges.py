@@ -111,9 +111,8 @@ class RateGauge(Gauge):
         ascii = options_of(self).ascii
         faster = self.facts.turn.speed_up
         number = self._speed if faster is None else f"{faster.times:.1f}×"
-        about = ", about" if faster is not None and faster.about else ""
-        head = TOKENS_PER_SECOND.name if faster is None else f"times {AS_FAST}{about}"
-        head = head if len(head) <= self.size.width else f"{SPEED_UP.name}{about}"
+        head = TOKENS_PER_SECOND.name if faster is None else f"times {AS_FAST}{faster.remark}"
+        head = head if faster is None or len(head) <= self.size.width else f"{SPEED_UP.name}{faster.remark}"
         digits = large_number(number, ascii)
         rate_lines = self._rate_lines()
         room_beside = self.size.width - len(digits[0]) - 2

@@ -15,7 +15,7 @@ import click
 from dflash_tui.core.advice import as_command
 from dflash_tui.core.exit_codes import ExitCode, exit_code_for
 from dflash_tui.core.files.places import log_file, sessions_directory
-from dflash_tui.core.platforms import NO_PROGRAMS, NO_QUESTIONS
+from dflash_tui.core.platforms import NO_QUESTIONS
 from dflash_tui.core.settings.config import config_directory, user_file
 from dflash_tui.core.text.harmless import in_line
 from dflash_tui.core.version import PROGRAM, installed_version
@@ -107,8 +107,6 @@ def _terminal() -> Iterator[Finding]:
 
 def _lacking() -> Iterator[Finding]:
     """Findings on what this operating system lacks; none on Linux and macOS."""
-    if NO_PROGRAMS:
-        yield Finding("lacking", "/run", None, "note", NO_PROGRAMS)
     if NO_QUESTIONS:
         yield Finding("lacking", "background", None, "note", NO_QUESTIONS)
 

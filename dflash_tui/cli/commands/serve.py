@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dflash_tui.core.attachments.attachment import counted
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.decoding import of_flags
 from dflash_tui.core.source import Emit, Happening, Source, SourceFactory
+from dflash_tui.core.text.counted import counted
 from engine.commands import AUTO, NO_DRAFTER, EngineOptions, GenerationSettings
 from engine.events import EngineError, EngineReady, LoadProgress, TurnFinished
 
@@ -214,7 +214,7 @@ def about(serving: Serving, options: ServeOptions) -> str:
 def _tell_answer(ticket: Ticket, finished: TurnFinished) -> None:
     """Print a line on stderr about an answer that has ended."""
     facts = finished.statistics
-    parts = [f"{facts.num_prompt_tokens} + {facts.num_tokens} tokens", f"{facts.tok_s:.0f} tok/s"]
+    parts = [f"{facts.num_prompt_tokens} + {counted(facts.num_tokens, 'token')}", f"{facts.tok_s:.0f} tok/s"]
     if facts.num_spec_steps:
         parts.append(f"{facts.tokens_per_round:.2f} {TOKENS_PER_ROUND.name}")
     if facts.num_reused_tokens:

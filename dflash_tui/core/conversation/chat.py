@@ -24,7 +24,6 @@ from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted
 from engine.rounds.store import RoundStore
 
 from ..attachments.attachment import Attachment, without_files
-from ..files.running import RunResult
 from ..sessions.sessions import Conversation, SessionLog
 from ..settings.presets import Preset
 from ..source import Feature, Happening, Rewind
@@ -181,11 +180,6 @@ class Chat:
         """Another version of an answer: the same question once more, with ``settings`` for this answer alone."""
         turn = self.tree[number]
         return self.ask(turn.question, parent=turn.parent, settings=settings, context=turn.attached)
-
-    def add_run(self, number: int, result: RunResult) -> None:
-        """Record what came of running a code block of a turn's answer."""
-        self.tree[number].runs.append(result)
-        self._log().ran(number, result)
 
     def next_seed(self, number: int) -> int:
         """A seed that no version of this answer was decoded with."""

@@ -23,6 +23,7 @@ from ..figures.labels import accepted_share
 from ..figures.speed_up import SpeedUp
 from ..rounds.factor import Answered, Around, around_of, costs_of
 from ..source import StepBatch
+from ..text.counted import counted
 from ..text.spans import Span, Spans
 from .step_spans import noted, version_spans
 from .tree import Tree
@@ -237,6 +238,6 @@ def turn_summary(event: TurnFinished, faster: SpeedUp | None = None) -> str:
     """One line under an answer: how many times as fast it came, what it cost, and why it ended if not by itself."""
     facts = event.statistics
     speed = f"{facts.tok_s:.0f} tok/s" if facts.tok_s > 0 else ""
-    gain = f"{faster.as_text()}× as fast" if faster is not None else ""
-    parts = (f"{facts.num_tokens} tokens", gain, speed, accepted_share(facts), _REASONS[event.reason])
+    gain = faster.words if faster is not None else ""
+    parts = (counted(facts.num_tokens, "token"), gain, speed, accepted_share(facts), _REASONS[event.reason])
     return " · ".join(filter(None, parts))

@@ -24,7 +24,6 @@ from engine.rounds.store import RoundStore
 
 from ..figures.speed_up import SpeedUp
 from ..figures.statistics import TurnSnapshot
-from ..files.running import RunResult
 from ..rounds.factor import Around, factor_of
 from ..rounds.rate_meter import RateMeter
 from ..source import StepBatch
@@ -55,8 +54,6 @@ class Turn:
     """What it is to be decoded with; once it has begun, what it is, as in ``TurnStarted``."""
     attached: QuestionContext = NOTHING
     """What goes with the question."""
-    runs: list[RunResult] = field(default_factory=list)
-    """What came of running code blocks of the answer."""
     by: EngineReady | None = None
     """Who answers; None where that isn't known."""
     started: TurnStarted | None = None

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from ..attachments.attachment import counted
 from ..conversation.chat import Chat
-from ..conversation.comparison import compare, parting
 from ..conversation.slash import SlashError
 from ..conversation.turn import Turn
 from ..figures.pass_costs import PassCost, pass_costs
@@ -18,6 +16,7 @@ from ..figures.statistics import TurnSnapshot
 from ..figures.tables import GaugeFacts, tables
 from ..rounds.inspection import inspect, quoted
 from ..sessions.archive import survey
+from ..text.counted import counted
 from .words import outlined, short, table_lines
 
 LISTED = 20
@@ -39,23 +38,6 @@ class TreeView:
             raise SlashError("No question has these words.")
         yield from lines
         yield "/go and a number goes on from there."
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two versions of a question or an answer beside each other."""
-
-    versions: Sequence[Turn]
-    places: tuple[int, int]
-    """The indices of these two among ``versions``."""
-
-    def lines(self) -> Iterator[str]:
-        left, right = (self.versions[index] for index in self.places)
-        for line in compare(left, right):
-            yield f"{line.name}: {f'{line.left}, then {line.right}' if line.differs else line.left}"
-        yield parting(left.answer, right.answer)
-        for each in (left, right):
-            yield f"Version {each.number}: {each.question}\n{each.answer}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ from engine.rounds.statistics import TurnMeter
 from ..conversation.turn import Turn
 from ..figures.speed_up import SpeedUp
 from ..figures.statistics import CLOCKS
-from ..files.running import RunResult
 from ..rounds.factor import factors
 from ..rounds.passes import PassRows
 from ..sessions.sessions import Conversation
@@ -125,8 +124,8 @@ class Lanes:
     """How many times as fast that was; None for no difference."""
 
 
-Plain = Heading | Prose | CellTable | RoundFigure | PassRows | ExportedAnswer | RunResult
-"""A section that isn't lanes. A ``RunResult`` tells of a code block of the answer before it."""
+Plain = Heading | Prose | CellTable | RoundFigure | PassRows | ExportedAnswer
+"""A section that isn't lanes."""
 Section = Plain | Lanes
 
 
@@ -277,6 +276,6 @@ def conversation_document(conversation: Conversation) -> ExportedPage:
 def _sections_of(turn: Turn) -> tuple[Section, ...]:
     """A turn's sections. One that never began, because it was refused, is text."""
     if turn.started is not None:
-        return (replace(answer_of(turn), question=turn.question, speed_up=turn.speed_up), *turn.runs)
+        return (replace(answer_of(turn), question=turn.question, speed_up=turn.speed_up),)
     failed = (Prose(turn.error.message),) if turn.error else ()
-    return (Heading(turn.question), Prose(turn.answer), *failed, *turn.runs)
+    return (Heading(turn.question), Prose(turn.answer), *failed)

@@ -39,6 +39,21 @@ class SpeedUp:
         """The number for people, such as ``2.4`` or ``about 2.4``."""
         return f"{'about ' * self.about}{self.times:.{digits}f}"
 
+    @property
+    def words(self) -> str:
+        """The same with what it counts, such as ``2.4× as fast`` or ``0.9× as fast, so slower``."""
+        return f"{self.as_text()}× as fast{', so slower' * self.loses}"
+
+    @property
+    def remark(self) -> str:
+        """What is to be said behind words that stand beside the number: that it is about right, that it is a loss."""
+        return f"{', about' * self.about}{', so slower' * self.loses}"
+
+    @property
+    def loses(self) -> bool:
+        """Whether the target alone would have been faster, as far as the number that people see says so."""
+        return round(self.times, 1) < 1
+
 
 def speed_up(answer: Decoded, pairs: Sequence[OneRowPair], *, elsewhere: bool = False) -> SpeedUp | None:
     """The factor of an answer, None where nothing can be said. ``pairs``: the latest ``MOST`` count; ``elsewhere``:

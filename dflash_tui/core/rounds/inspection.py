@@ -16,6 +16,7 @@ from engine.rounds.store import RoundStore
 from engine.sampling.philox import uniform
 
 from ..figures.statistics import CLOCKS, NOT_KNOWN
+from ..text.counted import counted
 from .cells import fallen_as, round_summary, show_blanks
 from .trees import Further, further_choices
 
@@ -113,20 +114,20 @@ class Inspection:
         guesses: Iterable[DraftToken | TreeToken] = self.step.tree or self.step.draft
         guess = "".join(token.text or "" for token in guesses if token.source == "lookup")
         alike = f"the newest {match.length} tokens" if match.length > 1 else "the newest token"
-        where = f"{match.distance:,}".replace(",", " ")
-        return f"found {where} tokens back: {alike} stood there, then {quoted(guess)}"
+        where = counted(match.distance, "token").replace(",", " ")
+        return f"found {where} back: {alike} stood there, then {quoted(guess)}"
 
     @property
     def memory(self) -> str:
         """A line that says how many of the rows that were checked the target's memory takes in; empty for a target
         without layers that recur."""
         step = self.step
-        rows, counted = step.verify_width, len(step.emitted)
-        if not self.recurs or rows < 2 or not counted:
+        rows, kept = step.verify_width, len(step.emitted)
+        if not self.recurs or rows < 2 or not kept:
             return ""
-        fallen = max(rows - counted, 0)
+        fallen = max(rows - kept, 0)
         left = f"; the {fallen} that fell never touched it" if fallen > 1 else "; the one that fell never touched it"
-        return f"the memory takes in {min(counted, rows)} of {rows} rows{left * (fallen > 0)}"
+        return f"the memory takes in {min(kept, rows)} of {counted(rows, 'row')}{left * (fallen > 0)}"
 
     @property
     def width(self) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT, Tree
 from ..conversation.turn import Turn
 from ..figures.speed_up import SpeedUp
-from ..files.running import RunResult
 from .checked_events import RecordedEvent, checked_event
 from .lines import block_in
 from .session_file import JsonLine
@@ -73,8 +72,6 @@ class SessionReader:
                 if not 0 < times < inf:
                     raise ValueError("that is no number of times")
                 self.tree[self._turn_number(line["turn"])].speed_up = SpeedUp(times, line["about"] is True)
-            case "ran":
-                self.tree[self._turn_number(line["turn"])].runs.append(RunResult.from_line(line))
 
     def end(self) -> None:
         """Nothing more comes: rounds before which others are missing stand behind those that are there."""

@@ -31,7 +31,6 @@ from ..conversation.tree import Tree
 from ..conversation.turn import Turn
 from ..figures.speed_up import SpeedUp
 from ..files.places import sessions_directory
-from ..files.running import RunResult
 from ..platforms import close
 from ..version import NOT_INSTALLED, PROGRAM, installed_version
 from .checked_events import RecordedEvent, one_line
@@ -143,10 +142,6 @@ class SessionLog:
             self._contents.update(new)
             head, self._waiting = self._waiting, []
             self._write([*head, *map(content_line, new.values()), line])
-
-    def ran(self, turn: int, result: RunResult) -> None:
-        """Write what came of running a code block of that turn's answer."""
-        self._note({"type": "ran", "turn": turn, **result.to_line()})
 
     def speed_up(self, turn: int, factor: SpeedUp) -> None:
         """Write how many times as fast as its target alone an answer was."""

@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.app.screens.asking import AskScreen
 from dflash_tui.app.widgets.attached import Attached
-from dflash_tui.app.widgets.status import StatusLine
-from dflash_tui.app.widgets.token_log import TokenLog
-from dflash_tui.core.sessions.sessions import load_session
 from engine.commands import Ask
 from tests.app.conftest import Driver, Launch
 
@@ -59,39 +55,3 @@ async def test_paths_complete_behind_an_at(launch: Launch) -> None:
         assert chat.prompt.suggestion == "tes.txt "
         await chat.pilot.press("tab", *"x")
         assert chat.prompt.text == 'see @"two words.md" and @notes.txt x'
-
-
-@pytest.mark.terminals
-async def test_a_block_runs_once_that_is_agreed(launch: Launch) -> None:
-    async with launch(answer=CODE) as chat:
-        await chat.ask_and_wait()
-        await chat.ask("/run")
-        assert isinstance(chat.app.screen, AskScreen)
-        await chat.pilot.press("enter")
-        assert chat.app.screen is chat.screen and "▸" not in chat.log.text, "no is the first choice"
-        await chat.ask("/run")
-        await chat.pilot.press("y")
-        await chat.until(lambda: "▸ block 1 ran" in chat.log.text)
-        assert "exit code 0" in chat.log.text and "line 7 ␛[31m" in chat.log.text and "line 8" not in chat.log.text
-        assert "22 more lines" in chat.log.text
-        await chat.pilot.press("alt+o")
-        await chat.until(lambda: "line 29" in chat.app.screen.query_one(TokenLog).text)
-        await chat.pilot.press("escape")
-        (turn,) = load_session(chat.screen.queue.log.path).turns
-        assert turn.runs[0].output.startswith("line 0 \x1b[31m\n")
-        chat.screen.conversation.retell(0)
-        assert "line 7 ␛[31m" in chat.log.text, "and when it is told anew"
-
-
-@pytest.mark.terminals
-async def test_escape_stops_a_program_and_so_does_control_c(launch: Launch) -> None:
-    async with launch(answer="```python\nwhile True: pass\n```") as chat:
-        await chat.ask_and_wait()
-        status = chat.screen.query_one(StatusLine)
-        for count, key in enumerate(("escape", "ctrl+c"), start=1):
-            await chat.ask("/run 1")
-            await chat.pilot.press("y")
-            assert status.facts.state == "block 1 runs; Esc stops it"
-            await chat.pilot.press(key)
-            await chat.until(lambda count=count: chat.log.text.count("▸ block 1 ran · stopped") == count)
-            assert status.facts.state == "ready"

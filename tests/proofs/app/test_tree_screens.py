@@ -1,12 +1,11 @@
-"""The tree, two versions side by side, and the search: by key and by mouse, at every size."""
+"""The tree and the search: by key and by mouse, at every size."""
 
 from __future__ import annotations
 
 import pytest
 from rich.cells import cell_len
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 
-from dflash_tui.app.screens.compare import CompareScreen
 from dflash_tui.app.screens.find import FindScreen
 from dflash_tui.app.screens.tree import TreeScreen
 from dflash_tui.core.files.places import sessions_directory
@@ -56,31 +55,8 @@ async def test_the_tree_by_mouse_and_its_other_keys(launch: Launch) -> None:
         assert chat.prompt.text == "thanks" and "new version" in chat.notices()
         await chat.pilot.press("escape", "f9", "f2", *"sea", "enter", "escape")
         assert load_session(chat.screen.queue.log.path).tree[2].name == "sea"
-        await chat.pilot.press("f9", *"thanks", "f3")
-        assert "has one version" in chat.notices()
         await chat.pilot.press("f9", *"thanks", "ctrl+r")
         await chat.until(lambda: len(chat.screen.chat.tree) == 5 and not chat.screen.chat.busy)
-
-
-@pytest.mark.parametrize("size", SIZES)
-async def test_versions_stand_side_by_side(launch: Launch, size: tuple[int, int]) -> None:
-    async with launch(size=size, answer="Four.") as chat:
-        await grow(chat)
-        await chat.ask_and_wait("/retry 2 speculation off")
-        await chat.pilot.press("f10")
-        screen = chat.app.screen
-        assert isinstance(screen, CompareScreen)
-        for side, block, speculation in (("left", "4", "on"), ("right", "auto", "off")):
-            figures = screen.query_one(f"#{side}-figures", Static)
-            rows = {line.split("  ")[0].strip(): line.split() for line in str(figures.content).splitlines()}
-            assert rows["block"][-1] == block and rows["speculation"][-1] == speculation
-            assert max(map(cell_len, str(figures.content).splitlines())) <= figures.size.width
-            assert figures.region.x == screen.query_one(f"#{side}").region.x
-        assert "the same, character for character" in str(screen.query_one("#words", Static).content)
-        await chat.pilot.press("left")
-        assert "version 1 and version 3" in str(screen.query("VerticalScroll").first().border_title)
-        await chat.pilot.press("1")
-        assert chat.screen.chat.tree.here == 3, "where that branch was left"
 
 
 async def test_what_was_said_is_found_and_opened_in_its_place(launch: Launch) -> None:

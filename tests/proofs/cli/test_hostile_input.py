@@ -30,7 +30,7 @@ from tests.pace import examples
 
 ANY = settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 HEAD = {"type": "session", "version": 3, "created": "2026-11-23T08:00:00+01:00"}
-KINDS = ("user", "ran", "title", "here", "taken_back", "branch", "file", "session", "x")
+KINDS = ("user", "title", "here", "taken_back", "branch", "file", "session", "x")
 EVENTS = ("EngineReady", "TurnStarted", "PrefillDone", "TurnFinished", "EngineError", "Step")
 FIELDS = (
     "turn", "parent", "text", "thought", "time", "system", "once", "files", "left_out", "carried", "settings",
@@ -122,7 +122,7 @@ def test_a_flag_with_anything_behind_it(
         ended_in_words(program.run(f"{flag}={value}" if flag.startswith("--") else f"{flag}{value}", "-p", "hi"))
 
 
-SLASHES = sorted(COMMANDS.keys() - {"run", "quit", "model"})
+SLASHES = sorted(COMMANDS.keys() - {"quit", "model"})
 WORDS = (
     "", "99 x", "nowhere", "nan", "1e400", "0", "-1", "block", "temp hot", "77", "1 ../../x", "/etc/passwd", "1 \x01",
     "/proc/nope/x", "gif", "html ../x", "@/dev/zero", "zzzz", "\x1b]0;x\x07", "\x07", "last",

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -24,11 +21,6 @@ from engine.measured import host_products as measured
 
 SHAPES = (192, 576), (576, 1536)
 MOST_ROWS = 17
-WITH_AVX2 = {
-    "ATEN_CPU_CAPABILITY": "avx2",
-    "ONEDNN_MAX_CPU_ISA": "AVX2",
-    "FBGEMM_ENABLE_INSTRUCTIONS": "AVX2",
-}
 needs_fbgemm = pytest.mark.skipif(not has_fbgemm(), reason="PyTorch has no FBGEMM for this CPU")
 
 
@@ -59,19 +51,6 @@ def offered() -> list[str]:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_row_has_the_same_bits_alone_and_among_others(kind: str, shape: tuple[int, int]) -> None:
     assert rows_that_differ(kind, *shape) == []
-
-
-@needs_fbgemm
-@pytest.mark.ci  # a process of its own
-def test_so_it_has_with_avx2_alone() -> None:
-    """PyTorch and its libraries decide at their start what they use of a better CPU."""
-    script = (
-        "from tests.proofs.kernels.test_host_products import SHAPES, offered, rows_that_differ\n"
-        "print(offered(), [(k, s) for k in offered() for s in SHAPES if rows_that_differ(k, *s)])"
-    )
-    env = {**os.environ, **WITH_AVX2, "OMP_NUM_THREADS": "1"}
-    said = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True).stdout
-    assert said.strip() == "['fbgemm', 'nibbles', 'rounded rows'] []"
 
 
 @needs_fbgemm
