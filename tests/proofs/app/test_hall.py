@@ -13,11 +13,10 @@ from dflash_tui.core.rounds.cells import draft_text, show_blanks
 from dflash_tui.core.rounds.inspection import inspect_step
 from dflash_tui.core.rounds.playback import PHASES
 from dflash_tui.core.settings.config import ScreenOptions
-from tests.app.conftest import Driver, Launch
+from tests.app.conftest import Driver
 from tests.app.replaying import replaying
 
-STILL = ScreenOptions(reduced_motion=True)
-SHARED = {"screen_options": STILL}
+SHARED = {"screen_options": ScreenOptions(reduced_motion=True)}
 
 
 async def drawn(chat: Driver) -> str:
@@ -50,15 +49,6 @@ async def test_a_round_is_seen_phase_by_phase(chat: Driver, size: tuple[int, int
     assert not chat.screen.viewer.open and not chat.screen.viewer.motion.teaching and chat.screen.prompt.has_focus
 
 
-async def test_it_gives_the_step_view_back_as_it_was(chat: Driver) -> None:
-    await chat.pilot.press("f3", "f8", "x")
-    assert chat.screen.viewer.hall and chat.screen.focused is not chat.screen.prompt
-    await chat.pilot.press("f8")
-    assert chat.screen.viewer.open and not chat.screen.viewer.hall
-    await chat.pilot.press("escape")
-    assert not chat.screen.viewer.open
-
-
 async def test_the_game_says_that_it_is_on_and_keeps_the_score(chat: Driver) -> None:
     await chat.pilot.press("f8", "p", "right_square_bracket")
     step = chat.screen.viewer.step
@@ -73,22 +63,6 @@ async def test_the_game_says_that_it_is_on_and_keeps_the_score(chat: Driver) -> 
     assert "right" in words and "guessing: 1 of 1" in words
     await chat.pilot.press("p")
     assert "guessing" not in (await drawn(chat)).replace("guess,", "")
-
-
-async def test_without_a_round_there_is_nothing_to_present(launch: Launch) -> None:
-    async with launch(notices=True) as chat:
-        await chat.pilot.press("f8")
-        assert not chat.screen.viewer.hall and "ask something first" in chat.notices()
-
-
-async def test_a_tally_tells_passes_against_tokens(chat: Driver) -> None:
-    await chat.pilot.press("f8")
-    place, history = chat.screen.viewer.position, chat.screen.chat.turns[-1].rounds
-    assert place is not None
-    before, behind = history.tokens_before(place.step), history.tokens_before(place.step + 1)
-    assert scene(chat).tally == f"{before} token written · {place.step} pass of the target (alone: {before})"
-    await chat.pilot.press(*["pagedown"] * 4)
-    assert scene(chat).tally == f"{behind} tokens written · {place.step + 1} passes of the target (alone: {behind})"
 
 
 def test_cells_grow_with_the_terminal_and_a_correction_is_as_large_as_a_guess() -> None:
@@ -126,15 +100,3 @@ async def test_a_recording_waits_for_slow_motion(key: str) -> None:
         assert not viewer.motion.playing and viewer.motion.phase != PHASES[-1]
         await replay.pilot.press("escape")
         assert not viewer.motion.teaching and replay.source.playing
-
-
-async def test_a_pause_holds_while_a_question_that_waited_is_answered(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait("one")
-        await chat.pilot.press("f8", "space")
-        viewer = chat.screen.viewer
-        place = viewer.position
-        assert place is not None and viewer.motion.active and not viewer.motion.playing
-        chat.screen.desk.ask("two")
-        await chat.until(lambda: not chat.screen.chat.busy and len(chat.screen.chat.turns) == 2)
-        assert viewer.position == place and not viewer.motion.playing

@@ -11,7 +11,6 @@ from textual.widgets import Input
 from dflash_tui.app.ascii import ASCII
 from dflash_tui.app.glyphs import large_number
 from dflash_tui.app.screens.help import HelpScreen
-from dflash_tui.cli.terminal.background import is_dark
 from dflash_tui.core.settings.config import ScreenOptions
 from tests.app.conftest import Driver, Launch
 
@@ -74,19 +73,3 @@ async def test_reduced_motion_reaches_slow_motion_and_the_cursor(launch: Launch)
         await chat.pilot.press("ctrl+p")
         await chat.until(lambda: isinstance(chat.app.focused, Input))
         assert isinstance(chat.app.focused, Input) and not chat.app.focused.cursor_blink
-
-
-@pytest.mark.parametrize(
-    ("reply", "dark"),
-    [
-        (b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62;c", False),
-        (b"\x1b]11;rgb:1212/1212/1212\x07\x1b[?1;2c", True),
-        (b"\x1b]11;rgb:f/f/f\x07", False),
-        (b"keys\x1b]11;rgba:00/00/80/ff\x1b\\", True),
-        (b"\x1b[?62;c", None),
-        (b"", None),
-        (b"\x1b]11;rgb:xyz\x07", None),
-    ],
-)
-def test_a_terminals_background_is_read(reply: bytes, dark: bool | None) -> None:
-    assert is_dark(reply) is dark

@@ -228,13 +228,6 @@ def test_a_key_goes_to_its_server_and_nowhere_else(
     assert KEY not in caplog.text + output.out + output.err
 
 
-def test_redirects_on_the_same_server_are_followed(serve: Serve, attach: Attach) -> None:
-    server = serve(Reply(status=307, headers={"Location": "/moved"}), moved=HELLO)
-    attached = attach(server.url, key=KEY)
-    attached.ready()
-    assert attached.ask()[-1].text == "Hello there"
-
-
 def test_tls_is_verified(serve: Serve, attach: Attach, monkeypatch: pytest.MonkeyPatch) -> None:
     server = serve(HELLO, tls=True)
     (error,) = attach(server.url).until(EngineReady)
@@ -245,17 +238,6 @@ def test_tls_is_verified(serve: Serve, attach: Attach, monkeypatch: pytest.Monke
     assert attached.ask()[-1].text == "Hello there"
     (error,) = attach(serve().url.replace("http", "https")).until(EngineReady)
     assert error.fatal and "TLS" in error.message
-
-
-def test_proxies_of_the_environment_are_used(serve: Serve, attach: Attach, monkeypatch: pytest.MonkeyPatch) -> None:
-    proxy = serve()
-    proxy.replies["http://far-away.invalid:8000/v1/models"] = proxy.replies["/v1/models"]
-    monkeypatch.setenv("HTTP_PROXY", proxy.url)
-    monkeypatch.delenv("NO_PROXY", raising=False)
-    assert attach("http://far-away.invalid:8000").ready().server == "http://far-away.invalid:8000"
-    monkeypatch.setenv("HTTP_PROXY", "nonsense://x")
-    (error,) = attach("http://far-away.invalid:8000").until(EngineReady)
-    assert error.fatal and "HTTP_PROXY" in error.hint
 
 
 def test_this_machine_is_not_asked_through_a_proxy(

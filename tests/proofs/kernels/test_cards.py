@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 import torch
 
-from engine.kernels.decode.attention.attend_tiles import FULL_TILES, WINDOW_TILES, FullTiles, WindowTiles, attend_tiles
-from engine.kernels.decode.tiling.target_tiles import bits_of, plain_choices, target_tiles, tiles_of
+from engine.kernels.decode.attention.attend_tiles import FULL_TILES, WINDOW_TILES, attend_tiles
+from engine.kernels.decode.tiling.target_tiles import target_tiles, tiles_of
 from engine.kernels.decode.tiling.tiles import (
     DRAFT_TILES,
     DRAFT_TILES_IN_8_BITS,
-    RESIDENT,
-    TargetTiles,
-    Tiles,
     draft_tiles,
 )
 from engine.kernels.prefill.attention import ChunkTiles, chunk_tiles
@@ -34,7 +31,6 @@ MEASURED = {
 }
 MOE = MoeConfig(num_experts=128, top_k=8, intermediate_size=704)
 SIZES = (128, 256, 512)
-OTHERS = [card for card in REPRESENTATIVES if card != HOPPER]
 
 
 def test_measured_cards_have_the_tiles_of_the_source() -> None:
@@ -48,49 +44,6 @@ def test_measured_cards_have_the_tiles_of_the_source() -> None:
             assert attend_tiles(window, 4096, HOPPER) == WINDOW_TILES[size]
     chunks = [chunk_tiles(size, HOPPER) for size in SIZES]
     assert chunks == [ChunkTiles(64, 64, 4, 3), ChunkTiles(128, 64, 8, 2), ChunkTiles(128, 32, 8, 2)]
-
-
-@pytest.mark.parametrize("card", OTHERS, ids=lambda card: f"sm_{card.capability}")
-def test_tiles_fit_a_card_and_keep_the_order_of_sums(card: Card) -> None:
-    targets = [
-        (tiles, target_tiles(MOE if experts else None, card, weights), bits_of(weights), plain_choices(weights))
-        for (weights, experts), tiles in MEASURED.items()
-    ]
-    for measured, fitted, bits, plain_names in (
-        *targets,
-        (DRAFT_TILES, draft_tiles(False, card), 16, ()),
-        (DRAFT_TILES_IN_8_BITS, draft_tiles(True, card), 8, ()),
-    ):
-        for name in (field.name for field in fields(measured)):
-            of_source, here = getattr(measured, name), getattr(fitted, name)
-            if not isinstance(here, Tiles):
-                continue
-            assert replace(here, stages=of_source.stages, programs=of_source.programs) == of_source
-            plain = name in plain_names
-            if isinstance(fitted, TargetTiles) and bits < 16 and not plain:  # whose tiles are in registers
-                assert name == "gate_up" or here.stages == of_source.stages  # it has a router beside it
-                assert here.programs % card.multiprocessors == 0
-                continue
-            resident = card.programs_of(here.shared_memory(2 if "gate_up" in name else 1, 16 if plain else bits))
-            assert resident >= RESIDENT, f"{name}: {here}"
-            if name == "gate_up" and isinstance(fitted, TargetTiles):  # beside it the router has as many stages
-                assert card.programs_of(replace(fitted.router, stages=here.stages).shared_memory()) >= RESIDENT
-            assert here.programs % card.multiprocessors == 0 and here.programs <= resident * card.multiprocessors
-
-
-@pytest.mark.parametrize("card", OTHERS, ids=lambda card: f"sm_{card.capability}")
-def test_attention_fits_a_card_and_has_one_order_of_sums_for_all_widths(card: Card) -> None:
-    for size in SIZES:
-        assert card.programs_of(chunk_tiles(size, card).shared_memory(size)) > 0
-        full, alone = (attend_tiles(replace(LAYERS["full"], head_dim=size), 4096, card, rows) for rows in (16, 1))
-        assert isinstance(full, FullTiles) and full == alone
-        measured = FULL_TILES[size]
-        assert (full.split, full.keys, full.values) == (measured.split, measured.keys, measured.values)
-        assert full.programs % card.multiprocessors == 0
-    window = attend_tiles(LAYERS["sliding"], 4096, card)
-    assert isinstance(window, WindowTiles) and window.split == WINDOW_TILES[256].split
-    programs = card.programs_of(window.shared_memory(256))
-    assert programs > 0 and window.registers * 32 * window.warps * min(2, programs) <= 65536
 
 
 @pytest.mark.parametrize("card", REPRESENTATIVES, ids=lambda card: f"sm_{card.capability}")

@@ -193,16 +193,6 @@ def test_a_row_has_the_same_bits_where_a_published_window_begins_to_forget(order
             assert torch.equal(case.attend(cursor + row, 1, max_rows=1, first=row)[0], block[row]), (cursor, row)
 
 
-@pytest.mark.parametrize("window", [273, 274])
-def test_a_row_alone_adds_up_to_eighteen_splits_at_once(window: int, ordered_sums: None) -> None:
-    """Of 16 keys each; a row that may have nineteen is one for the kernel of blocks. No bit differs."""
-    tiles = replace(SMALL_WINDOW, split=16)
-    case = make(layer(2, 1, 16, window), window + 15)
-    block = case.attend(290, 16, tiles)
-    for row in (13, 14):
-        assert torch.equal(case.attend(290 + row, 1, tiles, 1, first=row)[0], block[row])
-
-
 @pytest.mark.usefixtures("ordered_sums")
 @pytest.mark.parametrize(
     ("name", "dtype"),
@@ -227,21 +217,6 @@ def test_a_row_alone_may_take_a_launch_less(name: str, dtype: torch.dtype, monke
             patch.setattr(attention, "norm_rope_store", None)  # which is not launched
             assert torch.equal(together.attend(cursor, 1, tiles, 1), expected), cursor
         assert torch.equal(together.k, separate.k) and torch.equal(together.v, separate.v), cursor
-
-
-@pytest.mark.usefixtures("ordered_sums")
-def test_a_row_alone_that_takes_a_launch_less_walks_through_several_splits() -> None:
-    """In one program; nothing from the cursor on counts, and without a row nothing happens."""
-    tiles = replace(SMALL_FULL, split=16, keys=16, values=32, programs=1, alone=True)
-    case = make(LAYERS["8 heads a key"], 1100)
-    for cursor in (70, 1090):
-        expected = case.copy().attend(cursor, 1, tiles, 2)
-        torn = case.copy()
-        torn.k[:, cursor:], torn.v[:, cursor:] = float("nan"), float("nan")
-        assert torch.equal(torn.attend(cursor, 1, tiles, 1), expected), cursor
-    k, v = case.k.clone(), case.v.clone()
-    assert (case.attend(40, 0, tiles, 1) == 7.0).all()
-    assert torch.equal(case.k, k) and torch.equal(case.v, v)
 
 
 @pytest.mark.parametrize("cursor", [1016, 1360])

@@ -23,7 +23,6 @@ from engine.kernels.reference.moe import experts, route
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.fp8 import Fp8Weight
 from engine.kernels.weights.int4 import Int4Weight
-from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.mxfp4 import Mxfp4Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
@@ -238,28 +237,6 @@ def clamped(kind: Callable[[Tensor], Weight], dtype: torch.dtype, num_experts: i
     return Layer(kind, dtype, "clamped_silu", num_experts, hidden=96, inter=64, dense=64, tiles=tiles, down_tiles=tiles)
 
 
-@pytest.mark.parametrize(
-    ("rows", "programs", "kind", "dtype"),
-    [
-        (1, 7, PlainWeight, torch.bfloat16),
-        (5, 1, PlainWeight, torch.float32),
-        (16, 500, PlainWeight, torch.bfloat16),
-        (1, 500, Int8Weight.of, torch.float32),
-        (16, 7, Int8Weight.of, torch.bfloat16),
-    ],
-)
-def test_experts(rows: int, programs: int, kind: Callable[[Tensor], Weight], dtype: torch.dtype) -> None:
-    tiles = Tiles(16, 32, programs=programs)
-    Layer(kind, dtype, tiles=tiles, down_tiles=tiles).check(rows)
-
-
-@pytest.mark.usefixtures("ordered_sums")
-def test_a_row_has_the_same_bits_alone_and_among_others() -> None:
-    """Among others it stands elsewhere in its experts' tiles, and other programs run them."""
-    layer = Layer()
-    layer.check_bits(*layer.run(16), (1, 0), (1, 15))
-
-
 @pytest.mark.parametrize("kind", [Fp8Weight.of, Int4Weight.of], ids=["fp8", "int4"])  # MXFP4 is clamped, below
 @pytest.mark.usefixtures("ordered_sums")
 def test_packed_experts(kind: Callable[[Tensor], Weight]) -> None:
@@ -289,18 +266,3 @@ def test_clamped_experts_with_biases(rows: int, kind: Callable[[Tensor], Weight]
     sums = layer.x.float() @ layer.gate_up.restored().flatten(0, 1).T
     assert (sums > CLAMP).any() and (sums < -CLAMP).any()
     layer.check(rows)
-
-
-@pytest.mark.usefixtures("ordered_sums")
-@pytest.mark.parametrize("kind", [PlainWeight, Mxfp4Weight.of], ids=["plain", "mxfp4"])
-def test_experts_may_begin_at_places_of_their_own(kind: Callable[[Tensor], Weight]) -> None:
-    """Each at another, so a row's sums have other bits, but the same alone and among others, in tiles of any width."""
-    layer = clamped(kind, torch.float32, 5)
-    layer.tiles = Tiles(columns=64, depth=32, warps=1, programs=7)
-    unturned, _ = layer.run(16)
-    layer.tiles = replace(layer.tiles, turned=True)
-    whole, beside = layer.run(16)
-    torch.testing.assert_close(whole, unturned, atol=1e-3, rtol=1e-4)
-    assert not torch.equal(whole, unturned)
-    layer.tiles = replace(layer.tiles, columns=16)
-    layer.check_bits(whole, beside, (1, 6), (5, 9))

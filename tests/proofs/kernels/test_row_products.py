@@ -158,24 +158,3 @@ def test_what_stands_behind_a_packed_weight_is_not_read(group: int) -> None:
     out = partial_sums(tiles, 16, CPU)
     project(x, weight, out, tiles)
     torch.testing.assert_close(out.sum(0), reference_project(x, made), atol=1e-4, rtol=1e-5)
-
-
-@pytest.mark.usefixtures("ordered_sums")
-@pytest.mark.parametrize("make", [PlainWeight, Int4Weight.of])
-def test_programs_may_begin_at_places_of_their_own(make: Callable[[Tensor], Weight]) -> None:
-    """The third 128 columns begin two steps further on; a depth's last step may be a part of one."""
-    x, weight = noise(16, 352), make(noise(288, 352, seed=1))
-    tiles = Tiles(64, 64, splits=2, warps=2)
-    plain, turned = (partial_sums(tiles, 288, CPU) for _ in range(2))
-    project(x, weight, plain, tiles)
-    project(x, weight, turned, replace(tiles, turned=True))
-    torch.testing.assert_close(turned.sum(0), reference_project(x, weight), atol=1e-4, rtol=1e-5)
-    assert torch.equal(turned[..., :128], plain[..., :128])
-    assert not torch.equal(turned[..., 128:256], plain[..., 128:256])
-    assert not torch.equal(turned[..., 256:], plain[..., 256:])
-
-    both = [torch.zeros(16, 144) for _ in range(2)]
-    for out, columns in zip(both, (32, 64), strict=True):
-        gate_up(x, weight, out, "silu", Tiles(columns, 64, warps=2, turned=True))
-    torch.testing.assert_close(both[0], reference_gate_up(x, weight, "silu"), atol=2e-3, rtol=1e-4)
-    assert torch.equal(*both)  # whatever the tile is
