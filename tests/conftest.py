@@ -40,6 +40,9 @@ settings.load_profile("unhurried")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+DOOR, ROOM = Path(__file__), Path(surroundings.__file__)
+"""What workers lock while a test runs alone: files that every clone has, and nobody writes."""
+
 _PROGRAMS = {
     "terminal": (("tmux",),),
     "browser": (("chromium", "chromium-browser", "google-chrome"), ("chromedriver",)),
@@ -82,19 +85,18 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """While a test marked ``alone`` runs, the other workers of ``pytest --numprocesses`` wait."""
     if not hasattr(item.config, "workerinput"):
         return (yield)
-    locks = item.config.cache.mkdir("alone")
     use = fcntl.LOCK_EX if item.get_closest_marker("alone") else fcntl.LOCK_SH
     with ExitStack() as room:
         # Who wants the room alone waits in its door, so that no one else goes in again before.
-        with _lock(locks / "door", fcntl.LOCK_EX):
-            room.enter_context(_lock(locks / "room", use))
+        with _lock(DOOR, fcntl.LOCK_EX):
+            room.enter_context(_lock(ROOM, use))
         return (yield)
 
 
 @contextmanager
 def _lock(path: Path, use: int) -> Iterator[None]:
     """Unlocks by itself, too: a forked process may keep the file open."""
-    with path.open("w") as file:
+    with path.open("rb") as file:
         fcntl.flock(file, use)
         try:
             yield

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -32,6 +33,36 @@ def test_ruff_finds_nothing() -> None:
     command = [sys.executable, "-m", "ruff", "check", "--quiet", *folders]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert found.returncode == 0, found.stdout + found.stderr
+
+
+COUNTED = re.compile(
+    r"""\ (?:\w+\ )?(?:tokens|rounds|passes|drafts|rows|answers|questions|lines|requests|conversations|characters
+    | words|bytes|runs|files|messages|turns|branches|matches|places)\b(?!\ a\b)""",
+    re.VERBOSE,
+)
+NEVER_ONE = re.compile(
+    r"^[A-Z_]+$|limit|most|len\((?:matching|different|done)\)|match\.length|thousands|what|wh?ere|who|block$"
+)
+"""Counts that are two at least, and what is no count."""
+
+
+def test_counts_have_their_noun_from_one_place() -> None:
+    """A number in a text before a plural would say "1 tokens" one day: ``counted`` knows. Those with a fraction are
+    plurals."""
+    found = []
+    recorded = ("lesson", "traces")  # their counts are those of recordings that come with the program
+    for path in (ROOT / "dflash_tui").rglob("*.py"):
+        if path.parent.name in recorded:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            parts = node.values if isinstance(node, ast.JoinedStr) else []
+            for value, behind in pairwise(parts):
+                if not (isinstance(value, ast.FormattedValue) and isinstance(behind, ast.Constant)):
+                    continue
+                whole = value.format_spec is None or ast.unparse(value.format_spec) == "f','"
+                if whole and COUNTED.match(str(behind.value)) and not NEVER_ONE.search(ast.unparse(value.value)):
+                    found.append(f"{path.relative_to(ROOT)}:{value.lineno}: {ast.unparse(node)}")
+    assert found == []
 
 
 SYSTEM_ALONE = re.compile(

@@ -16,7 +16,7 @@ from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 from dflash_tui.core.settings.addresses import address_for
-from dflash_tui.core.settings.config import KEYS_TABLE, Gauges
+from dflash_tui.core.settings.config import Gauges
 from dflash_tui.core.settings.presets import Preset, find_preset
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import SourceFactory, Wanted
@@ -29,7 +29,6 @@ from .commands.sessions import continued, conversation_to_continue
 from .first_contact import BUNDLED, suggest_model
 from .flags.chat_flags import ENGINE_TOPICS, Flags, apply_preset, attached_files, wanted_by
 from .flags.completing import A_MODEL, among
-from .flags.config_files import CORRECT, key_mistakes
 from .flags.decoding import decoding_flags
 from .flags.options import TOPICS, Flag, flag, variable_of, write_options
 from .flags.pair import DEVICE, DIALECT, OFFLINE, SERVER, WEIGHTS, typed_flags
@@ -42,8 +41,8 @@ from .invocation import Invocation
 from .logs import log_to_file
 from .models import models_of
 from .problems import Problem
-from .terminal.background import bare_terminal, has_screen, in_browser, suited_theme
 from .terminal.saying import remark
+from .terminal.screen import bare_terminal, has_screen, in_browser
 from .tracing import finish_trace, open_trace, recorded
 
 EXAMPLES = """\
@@ -211,7 +210,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     metavar="NAME",
     callback=check_theme,
     shell_complete=among(themes),
-    help="Colours of the chat; auto asks the terminal.",
+    help="Colours of the chat.",
 )
 @flag("--ascii", topic="screen", is_flag=True, help=SCREEN_FLAGS["ascii"])
 @flag("--reduced-motion", topic="screen", is_flag=True, help=SCREEN_FLAGS["reduced_motion"])
@@ -244,10 +243,7 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
     if chosen.timeout is not None:  # waiting for stdin counts
         chosen = replace(chosen, timeout=max(chosen.timeout - (time.monotonic() - begun), 0.0))
     if text is not None:
-        try:
-            return _answer(text, files, target, chosen, wanted, invocation)
-        finally:
-            _tell_keys(invocation)
+        return _answer(text, files, target, chosen, wanted, invocation)
     _require_a_chat(given, in_lines)
     attached = isinstance(target, ServerAddress)
     source = invocation.source(target if isinstance(target, ServerAddress) else suggest_model(target))
@@ -298,28 +294,17 @@ def _answer(
         finish_trace(recording)
 
 
-def _tell_keys(invocation: Invocation) -> None:
-    """Print what is wrong with the keys in the settings, as the chat does: scripts read the same file."""
-    mistakes = key_mistakes(invocation.config.keys)
-    for mistake in mistakes:
-        remark(f"dflash-chat: [{KEYS_TABLE}] {mistake}")
-    if mistakes:
-        remark(f"  {CORRECT}")
-
-
 def _open_chat(source: SourceFactory, flags: Flags, wanted: Wanted, invocation: Invocation) -> int:
     conversation, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
     settings = continued(flags.settings, conversation, _preset(flags, invocation))
-    screen_options = chosen_screen_options(flags.ascii, flags.reduced_motion, flags.no_mouse, invocation.config)
+    screen_options = chosen_screen_options(flags.ascii, flags.reduced_motion, flags.no_mouse)
     screen_options = replace(screen_options, rendered=flags.rendered, gauges=flags.gauges)
     trace = open_trace(flags.trace)
-    with suited_theme(flags.theme) as suited:
-        # Imported where the screen opens: headless mode must not wait for Textual.
-        from dflash_tui.app.main import run_chat
+    # Imported where the screen opens: headless mode must not wait for Textual.
+    from dflash_tui.app.main import run_chat
 
-        theme = suited.theme
-    begin = replace(_start(flags, conversation, wanted, invocation), typed=suited.typed)
-    return run_chat(source, settings, flags.out or DEFAULT_OUT, theme, begin, log, trace, screen_options)
+    begin = _start(flags, conversation, wanted, invocation)
+    return run_chat(source, settings, flags.out or DEFAULT_OUT, flags.theme, begin, log, trace, screen_options)
 
 
 def _chat_in_lines(source: SourceFactory, flags: Flags, wanted: Wanted, invocation: Invocation) -> int:

@@ -29,22 +29,14 @@ def _module(name: str) -> Any:
 
 termios = _module("termios")
 """Windows has consoles in place of terminals, which answer no question about their colours."""
-resource = _module("resource")
-"""Windows limits jobs, and not by a module of Python's."""
 
 BINARY: int = getattr(os, "O_BINARY", 0)
 """A flag for ``os.open``, without which Windows would write two bytes for a line's end."""
 NEVER_WAITING: int = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY"))
 """Flags for ``os.open``, with which a pipe or a terminal keeps nobody waiting. Windows has no such files."""
 
-NO_PROGRAMS = None if resource is not None else "Code isn't run on this system: nothing keeps it within limits."
-"""Why ``/run`` can't be had, in words; None where it can. Without ``resource`` a program could take all memory, and
-without process groups what it started would outlive it."""
 TERMINALS = termios is not None
 """Whether a terminal is a file with settings, which ``app/keyboard.py`` reads; where not, Textual has another way."""
-_LIGHT = "It isn't asked on this system: where it is light, add --theme dflash-light."
-NO_QUESTIONS = None if TERMINALS else _LIGHT
-"""Why ``--theme auto`` is the dark one, in words; None where terminals are asked."""
 
 
 def suspend() -> bool:
@@ -141,50 +133,12 @@ def not_a_name(name: str) -> str | None:
 
 # Processes.
 
-LIMITED = """\
-import os, resource, sys
-def limit(what, value):
-    try:
-        resource.setrlimit(what, (value, value))
-    except (ValueError, OSError):
-        pass
-limit(resource.RLIMIT_CORE, 0)
-limit(resource.RLIMIT_CPU, int(sys.argv[2]))
-limit(resource.RLIMIT_FSIZE, int(sys.argv[3]))
-limit(resource.RLIMIT_NPROC, int(sys.argv[4]))
-if sys.platform != "darwin":
-    limit(resource.RLIMIT_AS, int(sys.argv[5]))
-os.execv(sys.executable, [sys.executable, "-I", "-u", sys.argv[1]])
-"""
-"""The source of a small program that limits itself, then becomes the one that is to run. Limits can't be set between
-fork and exec of a process with threads."""
-
 
 def apart() -> dict[str, Any]:
     """Arguments for ``Popen`` that give a program a group of its own: Ctrl+C in the terminal is for ours alone."""
     if WINDOWS:  # there are no sessions
         return {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
     return {"start_new_session": True}
-
-
-def kill(pid: int, *, group: bool = False) -> None:
-    """End a process, or all of its group, at once. One that is gone is no failure."""
-    with suppress(ProcessLookupError, PermissionError):
-        (os.killpg if group else os.kill)(pid, signal.SIGKILL)
-
-
-def processes() -> list[os.DirEntry[str]]:
-    """The folders of all processes; none where the system has no such files."""
-    try:
-        with os.scandir("/proc") as entries:
-            return [entry for entry in entries if entry.name.isdecimal()]
-    except OSError:
-        return []
-
-
-def user() -> int:
-    """Who owns this process, where users have numbers, as everywhere but on Windows."""
-    return os.getuid() if hasattr(os, "getuid") else 0
 
 
 SIGNALS = {
@@ -196,31 +150,6 @@ SIGNALS = {
 
 
 # The terminal and the desktop.
-
-
-def in_foreground(terminal: int) -> bool:
-    """Whether this process may change how a terminal reads, and be told something by it."""
-    if not TERMINALS:
-        return False
-    try:
-        termios.tcgetattr(terminal)
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except (OSError, termios.error):
-        return False
-
-
-@contextmanager
-def quiet(terminal: int) -> Iterator[None]:
-    """Have the terminal neither show keys nor gather them into lines meanwhile. For one :func:`in_foreground`."""
-    before = termios.tcgetattr(terminal)
-    try:
-        wanted = termios.tcgetattr(terminal)
-        wanted[3] &= ~(termios.ICANON | termios.ECHO)
-        termios.tcsetattr(terminal, termios.TCSANOW, wanted)
-        yield
-    finally:
-        with suppress(termios.error, OSError):
-            termios.tcsetattr(terminal, termios.TCSANOW, before)
 
 
 def own_screen() -> bool:

@@ -8,7 +8,6 @@ from typing import Any
 
 from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.export.document import CellTable, ExportedAnswer, ExportedPage, Heading, Origin, Prose, RoundFigure
-from dflash_tui.core.files.running import RunResult
 from engine.commands import GenerationSettings
 from engine.events import EmittedToken, Step, TurnFinished
 from support.events_for_tests import make_step
@@ -55,7 +54,6 @@ def hostile_document() -> ExportedPage:
         CellTable((("name", HOSTILE), (HOSTILE, "1"))),
         RoundFigure(answer.steps[1], HOSTILE),
         replace(answer, label=HOSTILE, error=HOSTILE),
-        RunResult(1, "ended", 0, 0.1, f"{HOSTILE}\n\t{HOSTILE}"),
     )
     return ExportedPage(HOSTILE, sections, Origin(HOSTILE, HOSTILE, HOSTILE, HOSTILE, "2026-11-21T04:00:00+00:00"))
 

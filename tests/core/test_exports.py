@@ -13,8 +13,6 @@ from dflash_tui.core.export.document import ExportedPage, collect
 from dflash_tui.core.export.formats import FORMATS, Format, render
 from dflash_tui.core.export.html import to_html
 from dflash_tui.core.export.json_export import FORMAT_VERSION, to_json
-from dflash_tui.core.export.spans import document_spans
-from dflash_tui.core.files.running import RunResult
 from dflash_tui.core.text.harmless import sanitise
 from engine.events import Step, TurnFinished, TurnStarted, event_from_dict
 
@@ -73,16 +71,6 @@ def test_json_gives_the_steps_back(steps: list[Step]) -> None:
     (answer,) = content["sections"]
     assert [event_from_dict({"event": "Step", **step}) for step in answer["steps"]] == steps
     assert answer["statistics"]["num_tokens"] == sum(len(step.emitted) for step in steps)
-
-
-def test_what_a_program_wrote_stands_below_its_answer() -> None:
-    run = RunResult(2, "ended", 0, 0.25, "".join(f"line {number}\n" for number in range(30)))
-    document = ExportedPage("A story", (make_answer(), run))
-    page, text = to_html(document), "".join(span.text for span in document_spans(document))
-    assert "<summary>block 2 ran · exit code 0 · 0.2 s · 30 lines</summary>" in page
-    assert page.index(">line 0\n") > page.index("</article>") and "line 29</pre></details>" in page
-    assert "line 7" in text and "line 8" not in text and "22 more lines" in text
-    assert json.loads(to_json(document))["sections"][1] == {"kind": "run", **run.to_line()}
 
 
 def test_nothing_hostile_survives_in_a_page() -> None:

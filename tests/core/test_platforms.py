@@ -12,13 +12,11 @@ import pytest
 
 from dflash_tui.core import platforms
 from dflash_tui.core.attachments.attachment_reader import read_file
-from dflash_tui.core.files.running import RunError, start
 from dflash_tui.core.files.saving import SavingError, save_text
 from dflash_tui.core.sessions.archive import OpenElsewhere, delete_session, list_sessions, reopen
 from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.sessions.search import Search
 from dflash_tui.core.sessions.sessions import SessionLog
-from dflash_tui.core.text.fences import CodeBlock
 
 ROOT = Path(__file__).parents[2]
 HOLDS = """
@@ -122,23 +120,3 @@ def test_names_that_windows_gives_to_nobody(name: str, tmp_path: Path, monkeypat
 @pytest.mark.parametrize("name", ["console.py", "auxiliary.c", ".env", "a b.txt", "src\\main.py", "nul2"])
 def test_names_that_it_gives(name: str, tmp_path: Path, windows: bool) -> None:
     assert save_text("a\nb\n", tmp_path, name).read_bytes() == b"a\nb\n"
-
-
-def test_programs_run_only_where_they_are_held_within_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dflash_tui.core.files.running.NO_PROGRAMS", "Code isn't run here.")
-    with pytest.raises(RunError, match="isn't run here"):
-        start(CodeBlock(1, "python", "python", None, "print(1)", True))
-
-
-def test_the_program_starts_without_the_modules_that_windows_lacks() -> None:
-    """The long proof runs tests/cli and tests/app so, in CI."""
-    code = (
-        "import sys, dflash_tui.core.platforms as platforms, dflash_tui.app.main, dflash_tui.serve.server\n"
-        "from dflash_tui.cli.main import main\n"
-        "assert platforms.NO_PROGRAMS and platforms.NO_QUESTIONS\n"
-        "assert 'dflash_tui.app.keyboard' not in sys.modules\n"
-        "sys.exit(main(['--help']))"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests" / "elsewhere")}
-    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert result.returncode == 0 and "dflash-chat doctor" in result.stdout, result.stderr

@@ -53,7 +53,7 @@ async def watched(tmp_path: Path, **options: Any) -> AsyncIterator[tuple[Driver,
 
 def ask(serving: Serving, **body: Any) -> Json:
     request = urllib.request.Request(f"{serving.url}/v1/chat/completions", json.dumps(body).encode())
-    with urllib.request.urlopen(request, timeout=20) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         told: Json = json.load(answer)
     return told
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 from textual.containers import Vertical
 from textual.worker import get_current_worker
 
+from dflash_tui.core.text.counted import counted
+
 from .picker import PickerScreen
 
 if TYPE_CHECKING:
@@ -60,4 +62,6 @@ class IndexedScreen(PickerScreen[Entry]):
         if self.is_active:
             if self.words:
                 self.refill()
-            self.query_one(Vertical).border_subtitle = f"{left} conversations still to be read" if left else ""
+            self.query_one(Vertical).border_subtitle = (
+                f"still to be read: {counted(left, 'conversation')}" if left else ""
+            )

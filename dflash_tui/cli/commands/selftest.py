@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.text.counted import counted
 from dflash_tui.sources import require_folder
 from engine.commands import EngineOptions
 from engine.errors import EngineFailure
@@ -115,7 +116,7 @@ def _lines(result: SelfTest) -> list[str]:
         for divergence in result.divergences
     ]
     return [
-        f"Drafts behind {result.num_tokens} tokens of {result.num_answers} answers.",
+        f"Drafts behind {counted(result.num_tokens, 'token')} of {counted(result.num_answers, 'answer')}.",
         "", "Right, by position in the draft, where all before it were:", *positions,
         "", "Right, by the drafter's confidence:", *bins,
         *(["", "Answers that differ with speculation:", *divergences] if divergences else []),

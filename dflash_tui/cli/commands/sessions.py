@@ -28,6 +28,7 @@ from dflash_tui.core.sessions.archive import (
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 from dflash_tui.core.settings.decoding import of_flags, restored
 from dflash_tui.core.settings.presets import Preset
+from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.harmless import in_line
 from engine.commands import GenerationSettings
 
@@ -124,7 +125,9 @@ def delete_command(id: str, yes: bool) -> int:
     if not yes:
         if not sys.stdin.isatty():
             raise Problem("Deleting needs a yes, and stdin is no terminal to ask at.", "Add --yes.")
-        click.confirm(f"Delete “{conversation.name[:NAME_WIDTH]}” ({len(conversation.turns)} questions)?", abort=True)
+        click.confirm(
+            f"Delete “{conversation.name[:NAME_WIDTH]}” ({counted(len(conversation.turns), 'question')})?", abort=True
+        )
     delete_session(conversation.path)
     remark(f"deleted {conversation.id}")
     return ExitCode.OK
@@ -170,7 +173,7 @@ def _search() -> Search:
 
     search = Search()
     if (count := search.num_missing()) > MANY:
-        remark(f"Reading {count} conversations that were not searched before.")
+        remark(f"Reading {counted(count, 'conversation')} that nobody searched before.")
     return search
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 
-from dflash_tui.core.attachments.attachment import counted
 from dflash_tui.core.attachments.mentions import mention_of
 from dflash_tui.core.conversation.chat import Queued
 from dflash_tui.core.conversation.slash import SlashError, WaysOut, parse_slash
@@ -25,6 +24,7 @@ from dflash_tui.core.race.race import Joules, Race, RaceResult
 from dflash_tui.core.race.report import how, race_remarks, race_table
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import SourceFactory
+from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.fences import CodeBlock
 from engine.commands import Ask, GenerationSettings, Stop
 from engine.events import EngineError, EngineReady, Event, LoadProgress, Notice, Step, TurnFinished
@@ -250,10 +250,6 @@ class PlainChat:
             self.say(f"Going on with “{conversation.name}”, {questions}. /show reads it out.")
         elif change == "path":
             self._say_where()
-        elif change == "ran":
-            result = self.chat.tree[number].runs[-1]
-            self.say(result.output.rstrip("\n") or "(it printed nothing)")
-            self.say(f"({result.words}, {result.seconds:.1f} seconds)")
         elif change == "withdrawn":
             self.say("The question was not asked.")
 

@@ -40,17 +40,15 @@ Change = Literal[
     "path",
     "place",
     "named",
-    "ran",
     "new",
     "resumed",
     "loading",
     "source",
-    "program",
 ]
 """What is different now. ``settings``: they, or the system prompt; ``queue``: the questions that wait; ``asked``,
 ``withdrawn``: a question was sent, or taken back unsent; ``path``: the way through the tree; ``place``: the question to
-look at; ``named``: a branch's name; ``ran``: what came of running code; ``new``, ``resumed``: another conversation,
-empty or an older one; ``loading``, ``source``: a model is let go, another was made; ``program``: one runs, or none."""
+look at; ``named``: a branch's name; ``new``, ``resumed``: another conversation,
+empty or an older one; ``loading``, ``source``: a model is let go, another was made."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ from engine.rounds.statistics import TurnMeter
 from ..conversation.turn import Turn
 from ..figures.speed_up import SpeedUp
 from ..figures.statistics import CLOCKS
-from ..files.running import RunResult
 from ..rounds.factor import factors
 from ..rounds.passes import PassRows
 from ..sessions.sessions import Conversation
@@ -108,10 +107,10 @@ class ExportedAnswer:
     @property
     def statistics(self) -> TurnStatistics:
         """Added up from the steps: a record that was cut short has its own."""
-        meter = TurnMeter(self.num_prompt_tokens, self.num_reused_tokens)
+        meter = TurnMeter()
         for step in self.steps:
             meter.add(step)
-        return meter.statistics()
+        return meter.statistics(self.num_prompt_tokens, self.num_reused_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +124,8 @@ class Lanes:
     """How many times as fast that was; None for no difference."""
 
 
-Plain = Heading | Prose | CellTable | RoundFigure | PassRows | ExportedAnswer | RunResult
-"""A section that isn't lanes. A ``RunResult`` tells of a code block of the answer before it."""
+Plain = Heading | Prose | CellTable | RoundFigure | PassRows | ExportedAnswer
+"""A section that isn't lanes."""
 Section = Plain | Lanes
 
 
@@ -231,7 +230,7 @@ def answer_of(turn: Turn) -> ExportedAnswer:
     """A turn that has begun, as far as it has come."""
     return ExportedAnswer(
         turn.started.question if turn.started is not None else turn.question,
-        tuple(turn.history),
+        tuple(turn.rounds),
         settings=turn.settings,
         num_prompt_tokens=turn.num_prompt_tokens,
         num_reused_tokens=turn.num_reused_tokens,
@@ -277,6 +276,6 @@ def conversation_document(conversation: Conversation) -> ExportedPage:
 def _sections_of(turn: Turn) -> tuple[Section, ...]:
     """A turn's sections. One that never began, because it was refused, is text."""
     if turn.started is not None:
-        return (replace(answer_of(turn), question=turn.question, speed_up=turn.speed_up), *turn.runs)
+        return (replace(answer_of(turn), question=turn.question, speed_up=turn.speed_up),)
     failed = (Prose(turn.error.message),) if turn.error else ()
-    return (Heading(turn.question), Prose(turn.answer), *failed, *turn.runs)
+    return (Heading(turn.question), Prose(turn.answer), *failed)

@@ -15,8 +15,6 @@ from typing import Any
 
 from engine.events import Clock, EmittedToken, Step
 
-from ..attachments.attachment import counted
-from ..conversation.folds import SHOWN_LINES
 from ..figures.labels import (
     ABOUT,
     AS_FAST,
@@ -30,12 +28,12 @@ from ..figures.labels import (
     Label,
 )
 from ..figures.statistics import CLOCKS, NOT_KNOWN
-from ..files.running import RunResult
 from ..rounds.cells import round_cells, round_summary, show_blanks
 from ..rounds.inspection import Inspection, inspect_step
 from ..rounds.pace import pace_words, race_pace, replay_pace
 from ..rounds.passes import REASON, PassRows
 from ..rounds.trees import accepted_drafts
+from ..text.counted import counted
 from ..text.harmless import sanitise
 from .document import (
     SET_LINE,
@@ -145,17 +143,6 @@ def _section(section: Plain, numbers: Iterator[int]) -> str:
             return passes_figure(section)
         case ExportedAnswer():
             return _answer(section, next(numbers))
-        case RunResult():
-            return _run(section)
-
-
-def _run(run: RunResult) -> str:
-    """What came of running a block, folded where much was written."""
-    summary = f"<summary>{escaped(run.summary)}</summary>"
-    short = " open" if run.output.count("\n") <= SHOWN_LINES else ""
-    return (
-        f'<details class="run"{short}>{summary}<pre class="wide">{escaped(run.output.rstrip(chr(10)))}</pre></details>'
-    )
 
 
 def _paragraph(text: str) -> str:
@@ -184,7 +171,7 @@ def _gain(answer: ExportedAnswer) -> str:
     if answer.speed_up is None:
         number, what = f"{facts.tokens_per_round:.1f}", TOKENS_PER_ROUND.name
     else:
-        number, what = f"{answer.speed_up.times:.1f}×", f"{'about, ' * answer.speed_up.about}{AS_FAST}"
+        number, what = f"{answer.speed_up.times:.1f}×", f"{AS_FAST}{answer.speed_up.remark}"
     return f'<p class="winner lane-1"><strong>{number}</strong> <span><b>{what}</b><br>{text}</span></p>'
 
 

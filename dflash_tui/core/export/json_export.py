@@ -9,7 +9,6 @@ from typing import Any
 from engine.events import shortened
 
 from ..figures.statistics import figures_object
-from ..files.running import RunResult
 from ..rounds.passes import PassRows
 from .document import CellTable, ExportedAnswer, ExportedPage, Heading, Plain, Prose, RoundFigure
 
@@ -40,8 +39,6 @@ def _section(section: Plain) -> dict[str, Any]:
             return {"kind": "passes", "text": section.says, **asdict(section)}
         case ExportedAnswer():
             return _answer(section)
-        case RunResult():
-            return {"kind": "run", **section.to_line()}
 
 
 def _answer(answer: ExportedAnswer) -> dict[str, Any]:

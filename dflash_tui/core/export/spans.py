@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from engine.events import Step
 
-from ..conversation.folds import output_spans
 from ..figures.labels import TOKENS_PER_ROUND
-from ..files.running import RunResult
 from ..rounds.cells import Fate, round_cells, show_blanks
 from ..rounds.passes import PassRows
+from ..text.counted import counted
 from ..text.spans import Span, token_style
 from .document import CellTable, ExportedAnswer, ExportedPage, Heading, Plain, Prose, RoundFigure
 
@@ -44,10 +43,6 @@ def section_spans(section: Plain) -> Iterator[Span]:
             yield from question_spans(section)
             yield from token_spans(section.steps)
             yield Span(f"{gap_after(section)}{answer_summary(section)}\n\n", "note")
-        case RunResult():
-            yield Span(f"▸ {section.summary}\n", "note")
-            yield from output_spans(section)
-            yield Span("\n", "note")
 
 
 def question_spans(answer: ExportedAnswer) -> Iterator[Span]:
@@ -91,8 +86,8 @@ def gap_after(answer: ExportedAnswer) -> str:
 def answer_summary(answer: ExportedAnswer) -> str:
     """One line under an answer: what it cost."""
     facts = answer.statistics
-    faster = [] if answer.speed_up is None else [f"{answer.speed_up.as_text()}× as fast"]
-    parts = [f"{facts.num_tokens} tokens", *faster, f"first after {facts.ttft_ms:.0f} ms"]
+    faster = [] if answer.speed_up is None else [answer.speed_up.words]
+    parts = [counted(facts.num_tokens, "token"), *faster, f"first after {facts.ttft_ms:.0f} ms"]
     if facts.tok_s > 0:
         parts.append(f"{facts.tok_s:.0f} tok/s")
     if facts.num_spec_steps:

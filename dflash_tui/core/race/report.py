@@ -10,6 +10,7 @@ from typing import Any
 from engine.events import EngineReady
 
 from ..export.document import CellTable, ExportedPage, Heading, Lanes, Origin, Prose
+from ..text.counted import counted
 from .lanes import LOOKUP
 from .race import Divergence, LaneResult, RaceResult
 
@@ -86,7 +87,9 @@ def race_remarks(result: RaceResult) -> list[str]:
         runs = [run for lane in result.lanes if lane.lane.side == side for run in lane.runs]
         reused = {run.answer.num_reused_tokens for run in runs}
         if len(reused) > 1:
-            remarks.append(f"The runs found different prefixes in the caches ({min(reused)} to {max(reused)} tokens).")
+            remarks.append(
+                f"The runs found different prefixes in the caches ({min(reused)} to {counted(max(reused), 'token')})."
+            )
     return remarks
 
 
@@ -94,7 +97,7 @@ def describe_divergence(result: RaceResult, lane: LaneResult) -> str:
     """Says in a sentence whether a lane's answer is the first lane's, or from which token on it is another."""
     first, parting = result.lanes[0], result.divergence(lane)
     if parting is None:
-        return f"{lane.lane.name}: the same {lane.num_tokens} tokens as {first.lane.name}."
+        return f"{lane.lane.name}: the same {counted(lane.num_tokens, 'token')} as {first.lane.name}."
     where = f"{lane.lane.name}: the same tokens up to number {parting.index + 1}"
     if parting.first is None or parting.other is None:
         return f"{where}, where one of the answers ends."

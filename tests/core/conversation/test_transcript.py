@@ -69,7 +69,7 @@ def test_what_comes_back_is_what_was_shown(tmp_path: Path, steps: list[Step], re
     spans, chat = told(kept(tmp_path, events))
     assert spans == played(events)
     (turn,) = chat.turns
-    assert list(turn.history) == steps
+    assert list(turn.rounds) == steps
     assert (turn.started, turn.prefill_ms, turn.finished) == (STARTED, 12.5, events[-1])
 
 

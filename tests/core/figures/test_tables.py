@@ -12,8 +12,8 @@ from dflash_tui.core.figures.pass_costs import pass_costs
 from dflash_tui.core.figures.statistics import RoundCost, TurnSnapshot
 from dflash_tui.core.figures.table import Table
 from dflash_tui.core.figures.tables import BEYOND_MEMORY, GaugeFacts, tables
-from dflash_tui.core.rounds.history import StepHistory, history_of
 from engine.events import Step, TurnStarted
+from engine.rounds.store import RoundStore
 from support.events_for_tests import make_step
 from tests.core.rounds_for_tests import rounds
 
@@ -33,7 +33,7 @@ def played(steps: list[Step]) -> TurnSnapshot:
 
 @given(rounds())
 def test_every_table_is_even_and_says_something(steps: list[Step]) -> None:
-    history = history_of(steps)
+    history = RoundStore(steps)
     costs = pass_costs(history.pass_times(-1)) if steps else ()
     timed = [step for step in steps[1:] if step.verify_ms]
     assert sum(each.passes for each in costs) == len(timed) + sum((step.alone_ms or 0) > 0 for step in steps[1:])
@@ -78,7 +78,7 @@ def test_the_card_is_described_as_far_as_it_tells() -> None:
 
 
 def test_costs_leave_the_first_round_out() -> None:
-    history = StepHistory()
+    history = RoundStore()
     for index in range(4):
         history.append(make_step(2, 5, index=index))
     cost = history.cost(-1)

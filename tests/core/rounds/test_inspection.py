@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.app.widgets.rounds.step_table import Scene, scene_lines
-from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.inspection import Inspection, inspect, inspect_step
 from engine.commands import Method
 from engine.events import DraftToken, EmittedToken, Match, Step, WidthChoice
+from engine.rounds.store import RoundStore
 from engine.sampling.philox import uniform
 from support.events_for_tests import make_step
 from tests.pace import examples
@@ -26,7 +26,7 @@ SEED = 7
 
 
 def inspections(steps: list[Step], first_position: int = 40) -> list[Inspection]:
-    history = StepHistory()
+    history = RoundStore()
     for step in steps:
         history.append(step)
     return [inspect(history, index, first_position, SEED, None) for index in range(len(steps))]
@@ -160,7 +160,7 @@ def test_what_was_looked_up_says_where_it_stood() -> None:
 
 def test_a_memory_is_spoken_of_where_there_is_one() -> None:
     """It takes in the anchor's row and those kept; what fell never touched it."""
-    history = StepHistory()
+    history = RoundStore()
     for step in (make_step(0, 0, index=0), make_step(1, 3, index=1), make_step(3, 3, index=2)):
         history.append(step)
     said = [inspect(history, index, 40, SEED, None, recurs=True).memory for index in range(3)]
@@ -217,7 +217,7 @@ def test_the_summary_counts_what_was_verified(steps: list[Step]) -> None:
     ],
 )
 def test_a_guess_says_which_guess_it_stood_behind(method: Method | None, knowing: str) -> None:
-    history = StepHistory()
+    history = RoundStore()
     history.append(make_step(2, 3, text="a"))
     seen = inspect(history, 0, 40, SEED, None, method=method)
     assert "had guessed, so it is kept" in seen.why(0), "the first guess stands behind the text alone"

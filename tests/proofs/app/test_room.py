@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from dflash_tui.app.screens.asking import AskScreen
-from dflash_tui.app.screens.summing import SummaryScreen
 from dflash_tui.app.widgets.meters import ContextGauge
 from dflash_tui.core.sessions.sessions import load_session
 from dflash_tui.core.source import Capabilities
@@ -55,19 +54,6 @@ async def test_the_oldest_go_and_stay_marked(launch: Launch) -> None:
             "question 2",
             "the fourth",
         ]
-
-
-async def test_esc_leaves_the_summary(launch: Launch) -> None:
-    async with launch(answer=ANSWER * 10, engine=Counting, round_seconds=0.002) as chat:
-        await filled(chat, 1100)
-        chat.engine.round_seconds = 0.1
-        chat.engine.work = lambda: __import__("time").sleep(0.05)
-        await chat.ask("the fourth " + "more " * 200)
-        await chat.pilot.press("s", "enter")
-        assert isinstance(chat.app.screen, SummaryScreen)
-        await chat.pilot.press("escape")
-        await chat.until(lambda: len(chat.sent(Ask)) == 5)
-        assert chat.sent(Ask)[4].messages[0].role == "user" and "go without" not in chat.log.text
 
 
 async def test_it_is_said_before(launch: Launch) -> None:

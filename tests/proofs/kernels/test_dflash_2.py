@@ -10,13 +10,6 @@ import torch
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
-from engine.kernels.decode.block_conv import (
-    BEFORE,
-    block_conv,
-    conv_and_norm,
-    reference_block_conv,
-    reference_conv_and_norm,
-)
 from engine.kernels.round.walk import reference_walk, walk
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.loading.checkpoint import load_drafter, load_target
@@ -28,18 +21,6 @@ from tests.engine.small_decoders import prompt_ids, run_turn, settings
 from tests.kernels.tensors import noise
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
-
-
-def test_convolutions() -> None:
-    z, chosen, base, weight = noise(16, 64), noise(16, 16, seed=1), noise(2, 2, 64, seed=2), noise(64, seed=3)
-    out, normed, partials = torch.empty(16, 64), torch.empty(16, 64), noise(3, 16, 64, seed=4)
-    block_conv(z, chosen, base, out)
-    torch.testing.assert_close(out, reference_block_conv(z, chosen, base, BEFORE), atol=1e-5, rtol=1e-5)
-    x = noise(16, 64, seed=5)
-    expected = reference_conv_and_norm(partials, chosen, base, x, weight, 1e-6)
-    conv_and_norm(partials, chosen, base, x, weight, 1e-6, normed)
-    torch.testing.assert_close(x, expected[0], atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(normed, expected[1], atol=1e-5, rtol=1e-5)
 
 
 def test_a_walk() -> None:

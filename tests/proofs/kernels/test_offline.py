@@ -17,8 +17,8 @@ import subprocess
 import pytest
 
 from engine.kernels.toolchain.jit import HAS_TRITON
+from tests.proofs.kernels.compiling import python
 from tests.proofs.kernels.offline_cards import FORMATS
-from tests.proofs.kernels.test_ahead import python
 
 pytestmark = pytest.mark.skipif(not HAS_TRITON, reason="needs Triton")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import logging
 import os
 import re
 import shlex
@@ -18,9 +17,7 @@ import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.serve import web
-from dflash_tui.serve.scheduler import Ticket
 from engine.commands import Stop
-from engine.events import TurnFinished
 from tests.serve.conftest import Serve, Served
 
 from .test_queue import ask, busy
@@ -71,31 +68,6 @@ def test_a_client_that_closed_one_side_is_answered_and_one_that_went_is_not(serv
         assert [each.reason for each in served.finished()] == ["stop", "stopped"]
 
 
-class Raises(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:
-        raise OSError(24, "Too many open files")
-
-
-def test_notes_that_can_not_be_made_stop_nothing(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    root, handler = logging.getLogger(), Raises()
-    monkeypatch.setattr(logging, "raiseExceptions", False)
-    root.addHandler(handler)
-    try:
-        with serve(answer="One two.", round_seconds=0.0) as served:
-
-            def fails(ticket: Ticket, finished: TurnFinished) -> None:
-                raise OSError(28, "No space left on device")
-
-            served.serving.scheduler.note = fails
-            for _ in range(2):
-                with connected(served) as noise:  # uvicorn warns of it
-                    noise.sendall(b"\x16\x03\x01 no request\r\n\r\n")
-                    heard(noise)
-                assert ask(served).json()["choices"][0]["message"]["content"] == "One two."
-    finally:
-        root.removeHandler(handler)
-
-
 def test_a_process_answers_again_after_its_descriptors_were_used_up(tmp_path: object) -> None:
     command = f"ulimit -n 64; exec {shlex.quote(sys.executable)} -m support.scripted plain serve --port 0"
     environment = {**os.environ, "XDG_STATE_HOME": f"{tmp_path}/state"}
@@ -113,7 +85,7 @@ def test_a_process_answers_again_after_its_descriptors_were_used_up(tmp_path: ob
             each.close()
         assert status(port, 10) == 200
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=15)
+        _, said = process.communicate(timeout=60)
         assert process.returncode == ExitCode.TERMINATED and "Traceback" not in said
     finally:
         process.kill()

@@ -108,8 +108,9 @@ def test_who_stops_reading_is_let_go(serve: Serve, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(connection, "STALLED_SECONDS", 0.3)
     with serve(answer="word " * 60_000, round_seconds=0.0) as served:
         host, port = served.url.removeprefix("http://").split(":")
-        with socket.create_connection((host, int(port))) as deaf:
-            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        with socket.socket() as deaf:
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # before the system has room for megabytes
+            deaf.connect((host, int(port)))
             body = b'{"messages": [{"role": "user", "content": "hi"}], "stream": true, "return_dflash_events": true}'
             head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n"
             deaf.sendall(head.encode() + body)

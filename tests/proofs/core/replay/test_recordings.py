@@ -78,7 +78,7 @@ def replayed(events: list[Event]) -> Recording:
 def state(reducer: Reducer) -> tuple[object, ...]:
     """Everything that the screen is drawn from."""
     turns = [
-        (t.text, t.snapshot, list(t.history), t.latest, t.latest_drafted, t.reason, t.error, t.started, t.finished)
+        (t.text, t.snapshot, list(t.rounds), t.latest, t.latest_drafted, t.reason, t.error, t.started, t.finished)
         for t in reducer.turns
     ]
     return (reducer.phase, reducer.ready, reducer.failure, turns, reducer.take_spans())
@@ -137,7 +137,7 @@ def test_steps_are_found_by_batch_by_turn_and_from_anywhere(events: list[Event],
         reducer.apply(event)
     for turn in reducer.turns:
         places = trace.steps_of_turn(turn.number)
-        assert steps[places.start : places.stop] == list(turn.history)
+        assert steps[places.start : places.stop] == list(turn.rounds)
     assert not trace.steps_of_turn(99)
 
 
@@ -182,25 +182,6 @@ def test_a_refused_question_and_what_is_behind_it_are_kept(error: EngineError, c
         reducer.apply(event)
     write_recording(tmp_path / "after.jsonl", reducer.ready, reducer.turns)
     assert list(read_recording(tmp_path / "after.jsonl").events()) == events
-
-
-def test_an_existing_file_is_never_overwritten(tmp_path: Path) -> None:
-    path = tmp_path / "kept.jsonl"
-    path.write_text("precious")
-    with pytest.raises(FileExistsError):
-        SessionLog.record_into(path)
-    with pytest.raises(FileExistsError):
-        write_recording(path, READY, [])
-    assert path.read_text() == "precious"
-
-
-def test_a_conversation_is_written_afterwards_as_it_would_have_been_live(tmp_path: Path) -> None:
-    events, reducer = long_run(), Reducer()
-    for event in events:
-        reducer.apply(event)
-    write_recording(tmp_path / "after.jsonl", reducer.ready, reducer.turns)
-    trace = read_recording(tmp_path / "after.jsonl")
-    assert list(trace.events()) == events
 
 
 def test_recordings_of_another_version_are_refused_in_a_sentence(tmp_path: Path) -> None:

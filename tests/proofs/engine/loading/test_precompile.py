@@ -6,11 +6,8 @@ And the process that compiles is waited for, ended, and never needed.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -50,7 +47,7 @@ from tests.engine.models import gpt_oss
 from tests.engine.small_decoders import prompt_ids, run_turn, settings
 from tests.engine.test_service import BUNDLED
 from tests.pace import only_in_ci
-from tests.proofs.kernels.test_ahead import python, write_libcuda
+from tests.proofs.kernels.compiling import python, write_libcuda
 from tests.surroundings import threads
 
 if INTERPRETED:
@@ -258,22 +255,6 @@ def test_the_engine_begins_with_it_and_ends_it_when_nothing_is_to_be_compiled(
     assert ahead.mark_of(options).read_text() == "nothing"
 
 
-@pytest.mark.parametrize("variables", [{}, {"TRITON_CACHE_DIR": "/a/cache"}, {"TRITON_HOME": "/a/home"}])
-def test_the_mark_lies_in_tritons_cache(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("TRITON_CACHE_DIR", "TRITON_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    said = subprocess.run(
-        [sys.executable, "-c", "from triton import knobs; print(knobs.cache.dir)"],
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert ahead.mark_of(EngineOptions("a")).parent == Path(said.stdout.strip())
-
-
 def test_a_process_that_fails_is_waited_for_no_longer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     mark = tmp_path / "mark"
     with Compiling() as compiling:
@@ -288,12 +269,6 @@ def test_leaving_ends_the_process(tmp_path: Path) -> None:
         compiling.begin(an_order(tmp_path), tmp_path / "mark")
         assert not compiling.finished(seconds=0.0)
     assert compiling._process.returncode == -signal.SIGKILL
-
-
-def test_a_process_whose_parent_is_gone_ends_by_itself() -> None:
-    with Compiling() as compiling:
-        compiling._tell("")
-        assert compiling._process.wait(100.0) == 0
 
 
 @pytest.mark.ci

@@ -16,7 +16,6 @@ from engine.decoding.decoder import Decoder, Prompt
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.files.cache_folder import cache_folder
-from engine.kernels.decode.tiling import tiles as decode_tiles
 from engine.kernels.decode.tiling.target_tiles import target_tiles
 from engine.kernels.decode.tiling.tile_trials import TileTrial
 from engine.kernels.decode.tiling.tiles import DraftTiles, TargetTiles, Tiles, products_of
@@ -26,7 +25,7 @@ from engine.layer_config import MoeConfig
 from engine.loading import choose_rounds as starting
 from engine.loading.choose_rounds import derived_tiles, kept_tiles, time_tiles
 from engine.measured import tiles as tuning
-from engine.measured.tiles import neighbours, tune, with_choice
+from engine.measured.tiles import neighbours, tune
 from support.shapes import random_pair, read_shape
 from tests.engine.conftest import CPU
 from tests.engine.decoding.pairs import DRAFT_TILES, TILES
@@ -35,7 +34,6 @@ from tests.engine.small_decoders import prompt_ids
 SMALL = representative(86)
 MOE = MoeConfig(num_experts=128, top_k=8, intermediate_size=704)
 SHARED = TileTrial(lambda _tiles: [lambda: None], 2, shares=True)
-PRODUCT = TileTrial(lambda _tiles: [lambda: None], splits=True)
 
 
 @pytest.fixture(autouse=True)
@@ -55,30 +53,6 @@ def test_candidates_fit_the_card_and_differ_in_one_thing() -> None:
     assert not any(
         each.depth != 256 for each in neighbours(Tiles(16, 256), TileTrial(SHARED.launches, depth=False), SMALL)
     )
-
-
-def test_a_row_alone_takes_steps_as_deep_as_sixteen() -> None:
-    tiles = target_tiles(MOE, SMALL)
-    deeper = with_choice(tiles, "expert_gate_up", replace(tiles.expert_gate_up, depth=512), SHARED, SMALL)
-    assert deeper.expert_gate_up_alone.depth == 512
-    shallow = with_choice(tiles, "expert_gate_up", replace(tiles.expert_gate_up, depth=64), SHARED, SMALL)
-    assert shallow.expert_gate_up_alone == replace(tiles.expert_gate_up_alone, depth=64)
-    wider, packed = replace(tiles.expert_gate_up, warps=8), replace(SHARED, bits=4, packed=True)
-    assert with_choice(tiles, "expert_gate_up", wider, SHARED, SMALL).expert_gate_up_alone.warps == 2
-    assert with_choice(tiles, "expert_gate_up", wider, packed, SMALL).expert_gate_up_alone.warps == 8
-    assert not any(each.warps != 4 for each in neighbours(Tiles(16, 256), replace(SHARED, warps=False), SMALL))
-
-
-def test_packed_weights_need_no_shared_memory() -> None:
-    """Those of a drafter in 8 bits do."""
-    choice, in_shared, packed = Tiles(64, 512, stages=2), replace(SHARED, bits=8), replace(SHARED, bits=8, packed=True)
-    found, more = neighbours(choice, in_shared, SMALL), neighbours(choice, packed, SMALL)
-    assert set(found) < set(more) and {each.columns for each in more} == {32, 64, 128}
-    assert not any(in_shared.fits(each, SMALL) for each in set(more) - set(found))
-    tiles = replace(target_tiles(MOE, SMALL), expert_gate_up_alone=Tiles(64, 128))
-    for trial, stages in ((in_shared, 2), (packed, 4)):
-        changed = with_choice(tiles, "expert_gate_up", choice, trial, SMALL)
-        assert changed.expert_gate_up_alone.stages == stages
 
 
 def costs(cost: Callable[[Tiles], float]) -> tuple[dict[str, TileTrial[TargetTiles]], tuning.Timer]:
@@ -191,17 +165,3 @@ def test_every_choice_can_be_launched(weights: WeightFormat, experts: bool) -> N
     for trial in of_drafter.values():
         assert not trial.packed
         trial.launches(drafter.tiles)[0]()
-
-
-def test_tiles_of_a_targets_sizes_come_before_those_of_its_format(monkeypatch: pytest.MonkeyPatch) -> None:
-    moe = MoeConfig(num_experts=128, top_k=8, intermediate_size=704)
-    found = replace(TargetTiles(), head=Tiles(32, 128))
-    monkeypatch.setitem(decode_tiles.PLAIN_TILES.of_sizes, (2816, 704), found)  # type: ignore[arg-type]
-    assert target_tiles(moe, HOPPER, "bf16", (2816, 704)) == found
-    assert target_tiles(moe, HOPPER, "bf16", (2816, 768)) == TargetTiles()
-    narrow = target_tiles(moe, HOPPER, "bf16", (2048, 640))
-    assert narrow.router == replace(TargetTiles().router, splits=8)  # of 256 each: a ninth would have nothing
-    monkeypatch.setitem(decode_tiles.DRAFTS_MEASURED_AT, (True, (2816, 9728)), DraftTiles())
-    assert (
-        decode_tiles.draft_tiles(True, HOPPER, (2816, 9728)) == DraftTiles() != decode_tiles.draft_tiles(True, HOPPER)
-    )

@@ -64,14 +64,6 @@ def test_costs_heal_while_answers_are_written(part: str, right: float, costs: Ro
     assert sum(healed[2:]) > 0.97 * sum(told[2:])
 
 
-@pytest.mark.parametrize("part", ["passes", "all but plain"])
-def test_without_that_they_cost_every_answer(part: str) -> None:
-    """What the test above says would be of little worth otherwise."""
-    table = CostTable((0,), (wrong(EXPERTS, part),))
-    told, stuck = (rates(Auto(each), 0.8, EXPERTS) for each in (CostTable((0,), (EXPERTS,)), table))
-    assert sum(stuck[2:]) < 0.75 * sum(told[2:])
-
-
 @pytest.mark.parametrize(("costs", "right"), [(EXPERTS, 0.4), (DENSE, 0.8)], ids=["experts", "dense"])
 def test_where_nothing_was_wrong_it_costs_next_to_nothing(costs: RoundCosts, right: float) -> None:
     table = CostTable((0,), (costs,))

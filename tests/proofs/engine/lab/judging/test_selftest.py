@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from engine.decoding.decoder import Decoder
-from engine.lab.judging.play import RecordedDraft
-from engine.lab.judging.selftest import DepartedText, RightByPosition, SelfTest, bins_of, right_by_position, self_test
+from engine.lab.judging.selftest import RightByPosition, SelfTest, self_test
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.tokenization.tokenizer import ChatTokenizer
 from tests.engine.conftest import CPU, no_progress
@@ -58,35 +57,6 @@ def test_taps_one_layer_off_are_named(bundled_pair: Path, tmp_path: Path, shift:
     assert not found.healthy and found.exact and found.better is not None
     assert found.better.field == "target_layer_ids" and found.better.acceptance_length > 1.5 * found.acceptance_length
     assert "target_layer_ids" in found.verdict
-
-
-def test_a_pair_without_a_drafter_is_refused(bundled_pair: Path) -> None:
-    decoder = Decoder(load_target(bundled_pair / "target", CPU, no_progress), None, 256)
-    with pytest.raises(ValueError, match="drafter"):
-        self_test(decoder, ChatTokenizer(bundled_pair / "target"), 8, PROMPTS)
-
-
-ANCHORS = [RecordedDraft((0.95, 0.65, 0.65), 1), RecordedDraft((0.95, 0.15), 2), RecordedDraft((0.45,), 0)]
-
-
-def test_positions_count_what_was_reached() -> None:
-    assert list(right_by_position(ANCHORS, 3)) == [RightByPosition(3, 2), RightByPosition(2, 1), RightByPosition(0, 0)]
-
-
-def test_bins_compare_confidence_with_what_was_right() -> None:
-    bins = list(bins_of(ANCHORS))
-    assert (bins[9].reached, bins[9].observed) == (2, 1.0) and bins[9].predicted == pytest.approx(0.95)
-    assert (bins[6].reached, bins[6].observed) == (1, 0.0)
-    assert (bins[1].reached, bins[1].observed) == (1, 1.0)
-    assert sum(each.reached for each in bins) == 5
-
-
-@pytest.mark.parametrize(("margin", "exact"), [(1e-4, True), (0.3, False)], ids=["a tie", "more than rounding"])
-def test_a_divergence_counts_when_rounding_does_not_explain_it(margin: float, exact: bool) -> None:
-    rates = (RightByPosition(10, 8),)
-    found = SelfTest(10, rates, (), (DepartedText("x", 3, margin),), 5, tie=1e-3)
-    assert found.exact is exact and found.healthy is exact
-    assert ("rounding." in found.verdict) is exact and "1 of 5" in found.verdict
 
 
 def test_a_text_that_speculation_changes_is_caught(bundled_pair: Path, monkeypatch: pytest.MonkeyPatch) -> None:
