@@ -89,6 +89,7 @@ PARTS = (
     Part("again", "engine.lab.bench", SHORT, 90, 12),
     Part("dense", "engine.lab.bench", "--shape 31B --widths 1 16 --contexts 128 2048 --prompts 2048", 150, 16),
     Part("host", "engine.lab.bench", "--rounds host --widths 1 16 --contexts 128 --prompts --count 16", 120, 14),
+    Part("loaded", "measure.gpu.check_loaded", "", 420, 40),
     Part("exact", "measure.gpu.check_exact", "", 420, 40),
     *(Part(f"start-{each}", "measure.gpu.check_start", f"--weights {each}", 200, 12) for each in STARTED),
     Part("plan", "measure.gpu.check_plan", "", 120, 12),

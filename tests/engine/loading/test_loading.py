@@ -24,7 +24,8 @@ from engine.loading.choose_rounds import Say, Tiling, TimedTiles, derived_tiles,
 from engine.loading.memory_plan import Drafting, plan_memory
 from engine.measured.store import store
 from engine.measured.tiles import as_data
-from engine.models.dflash.weights import DraftWeights, LayerWeights, hold_in_8_bits
+from engine.models.dflash.weights import DraftWeights, hold_in_8_bits
+from engine.models.merged_weights import LayerWeights
 from engine.runner import Runner
 from engine.tokenization.tokenizer import ChatTokenizer
 from tests.engine.conftest import CPU, TinyPair
