@@ -13,7 +13,6 @@ import pytest
 
 from dflash_tui.attach.transport.connection import Patience
 from dflash_tui.attach.transport.urls import proxy_for
-from dflash_tui.core.export.document import collect
 from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from engine.commands import Stop
@@ -95,7 +94,7 @@ def test_a_recording_survives_a_first_question_refused(serve: Serve, attach: Att
     assert trace.problem is None and list(trace.events()) == events
     assert [turn.answer for turn in turns] == ["", "Hello there", "", "Hello there"]
     assert [bool(turn.error) for turn in turns] == [True, False, True, False]
-    assert len(collect(trace.events()).answers()) == 2
+    assert len(trace.turns) == 2
 
 
 def test_nothing_listens(attach: Attach) -> None:
