@@ -56,7 +56,6 @@ class ChatApp(ThemedApp):
     ) -> None:
         super().__init__(theme, screen_options)
         self.chat_screen = BoundChatScreen(settings, out_dir, queue, source, begin)
-        self.typed = begin.typed if begin else b""
         self.chat_screen.viewer.motion.moves = not self.screen_options.reduced_motion
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:

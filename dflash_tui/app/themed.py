@@ -66,8 +66,6 @@ class ThemedApp(OptionsApp):
         super().__init__()
         for name in BUILTIN_THEMES:
             self.unregister_theme(name)
-        self.typed = b""
-        """Bytes of keys pressed before there was a screen; whoever reads the terminal takes them from here."""
         self.backed_up = lambda: False
         self.mistake = ""
         """What is told of an exception that ended the screen."""

@@ -41,8 +41,8 @@ from .invocation import Invocation
 from .logs import log_to_file
 from .models import models_of
 from .problems import Problem
-from .terminal.background import bare_terminal, has_screen, in_browser, suited_theme
 from .terminal.saying import remark
+from .terminal.screen import bare_terminal, has_screen, in_browser
 from .tracing import finish_trace, open_trace, recorded
 
 EXAMPLES = """\
@@ -210,7 +210,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     metavar="NAME",
     callback=check_theme,
     shell_complete=among(themes),
-    help="Colours of the chat; auto asks the terminal.",
+    help="Colours of the chat.",
 )
 @flag("--ascii", topic="screen", is_flag=True, help=SCREEN_FLAGS["ascii"])
 @flag("--reduced-motion", topic="screen", is_flag=True, help=SCREEN_FLAGS["reduced_motion"])
@@ -300,13 +300,11 @@ def _open_chat(source: SourceFactory, flags: Flags, wanted: Wanted, invocation: 
     screen_options = chosen_screen_options(flags.ascii, flags.reduced_motion, flags.no_mouse)
     screen_options = replace(screen_options, rendered=flags.rendered, gauges=flags.gauges)
     trace = open_trace(flags.trace)
-    with suited_theme(flags.theme) as suited:
-        # Imported where the screen opens: headless mode must not wait for Textual.
-        from dflash_tui.app.main import run_chat
+    # Imported where the screen opens: headless mode must not wait for Textual.
+    from dflash_tui.app.main import run_chat
 
-        theme = suited.theme
-    begin = replace(_start(flags, conversation, wanted, invocation), typed=suited.typed)
-    return run_chat(source, settings, flags.out or DEFAULT_OUT, theme, begin, log, trace, screen_options)
+    begin = _start(flags, conversation, wanted, invocation)
+    return run_chat(source, settings, flags.out or DEFAULT_OUT, flags.theme, begin, log, trace, screen_options)
 
 
 def _chat_in_lines(source: SourceFactory, flags: Flags, wanted: Wanted, invocation: Invocation) -> int:

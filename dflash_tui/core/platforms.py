@@ -37,9 +37,6 @@ NEVER_WAITING: int = sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOE
 
 TERMINALS = termios is not None
 """Whether a terminal is a file with settings, which ``app/keyboard.py`` reads; where not, Textual has another way."""
-_LIGHT = "It isn't asked on this system: where it is light, add --theme dflash-light."
-NO_QUESTIONS = None if TERMINALS else _LIGHT
-"""Why ``--theme auto`` is the dark one, in words; None where terminals are asked."""
 
 
 def suspend() -> bool:
@@ -153,31 +150,6 @@ SIGNALS = {
 
 
 # The terminal and the desktop.
-
-
-def in_foreground(terminal: int) -> bool:
-    """Whether this process may change how a terminal reads, and be told something by it."""
-    if not TERMINALS:
-        return False
-    try:
-        termios.tcgetattr(terminal)
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except (OSError, termios.error):
-        return False
-
-
-@contextmanager
-def quiet(terminal: int) -> Iterator[None]:
-    """Have the terminal neither show keys nor gather them into lines meanwhile. For one :func:`in_foreground`."""
-    before = termios.tcgetattr(terminal)
-    try:
-        wanted = termios.tcgetattr(terminal)
-        wanted[3] &= ~(termios.ICANON | termios.ECHO)
-        termios.tcsetattr(terminal, termios.TCSANOW, wanted)
-        yield
-    finally:
-        with suppress(termios.error, OSError):
-            termios.tcsetattr(terminal, termios.TCSANOW, before)
 
 
 def own_screen() -> bool:

@@ -52,8 +52,10 @@ def columns_of(first: int, rows: Sequence[Row]) -> list[Any]:
     if len(rows) > 1:
         pieces = table = dict[TokenPiece, int]()
         values = [row.renumbered(table) for row in rows]
-    columns = list(map(list, zip(*values, strict=True)))
-    _subtract(columns)
+    values = list(values)
+    columns = list(map(list, zip(*map(_less_expected, values), strict=True)))
+    for number in (INDEX, TIME, CONTEXT) if len(rows) > 1 else ():
+        columns[number] = list(map(sub, columns[number], [0, *(row[number] for row in values[:-1])]))
     for column in columns:
         while len(column) > 1 and column[-1] == column[-2]:
             column.pop()
@@ -61,19 +63,20 @@ def columns_of(first: int, rows: Sequence[Row]) -> list[Any]:
     return [rows[0].turn, first, len(rows), ids, texts, *columns]
 
 
-def _subtract(columns: Columns) -> None:
-    """Leave of each step what is not to be expected: it begins where the one before it ended, lasts as long as its
+def _less_expected(values: Sequence[Any]) -> list[Any]:
+    """A row's values without what is to be expected: a round begins where the one before it ended, lasts as long as its
     draft and its pass, adds to the context what it emits, and emits what was accepted."""
-    accepted, emitted, passes = _expected(columns)
-    for column, expected in ((TIME, columns[TOTAL]), (CONTEXT, emitted), (INDEX, [0] * len(accepted))):
-        values = columns[column]
-        columns[column] = list(map(sub, map(sub, values, [0, *values[:-1]]), expected))
-    columns[TOTAL] = list(map(sub, columns[TOTAL], passes))
-    columns[ACCEPTED] = list(map(sub, columns[ACCEPTED], accepted))
+    some = list(values)
+    accepted = some[KEPT][0] if isinstance(some[KEPT], list) else some[KEPT]
+    some[TIME] -= some[TOTAL]
+    some[CONTEXT] -= accepted + len(some[OWN]) // 3
+    some[TOTAL] -= (some[DRAFT] or 0) + (some[VERIFY] or 0)
+    some[ACCEPTED] -= accepted
+    return some
 
 
 def _add(columns: Columns) -> None:
-    """Turns differences back into values: the inverse of ``_subtract``."""
+    """Turns differences back into values: the inverse of ``_less_expected``, and of less what stands before."""
     accepted, emitted, passes = _expected(columns)
     columns[ACCEPTED] = list(map(add, columns[ACCEPTED], accepted))
     columns[TOTAL] = list(map(add, columns[TOTAL], passes))

@@ -229,8 +229,10 @@ class Step:
 
     def text(self, channel: Channel = "answer") -> str:
         """What the round adds to a channel."""
-        emitted = self.emitted_columns
-        return "".join(text for text, of in zip(emitted.texts, emitted.channels, strict=True) if of == channel)
+        _, texts, _, channels, _ = self.emitted_columns
+        if (count := channels.count(channel)) in (0, len(channels)):
+            return "".join(texts) if count else ""
+        return "".join(text for text, of in zip(texts, channels, strict=True) if of == channel)
 
 
 for _kept in (

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 
 import click
 import pytest
@@ -17,7 +15,6 @@ from dflash_tui.cli.flags.options import variable_of
 from dflash_tui.cli.flags.screen import chosen_screen_options
 from dflash_tui.cli.invocation import COMPLETION
 from dflash_tui.cli.main import COMMANDS, command_named
-from dflash_tui.cli.terminal.background import suited_theme
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.settings.config import CONFIG_VARIABLE, PROJECT_FILE
 
@@ -142,23 +139,6 @@ def test_a_wrong_variable_is_named(program: Program, own: Path, monkeypatch: pyt
     monkeypatch.setenv("DFLASH_CHAT_SEED", "many")
     program.run("-p", "hi")
     assert program.code == ExitCode.USAGE and "DFLASH_CHAT_SEED" in program.err
-
-
-@pytest.mark.parametrize(
-    ("wanted", "dark", "theme"),
-    [
-        (None, None, None), (None, True, None), (None, False, "dflash-light"), ("auto", False, "dflash-light"),
-        ("mono", False, "mono"), ("auto", None, None),
-    ],
-)  # fmt: skip
-def test_a_light_terminal_gets_the_light_theme(
-    monkeypatch: pytest.MonkeyPatch, wanted: str | None, dark: bool | None, theme: str | None
-) -> None:
-    monkeypatch.setattr(
-        "dflash_tui.cli.terminal.background.terminal_background", lambda: nullcontext(SimpleNamespace(dark=dark))
-    )
-    with suited_theme(wanted) as suited:
-        assert suited.theme == theme
 
 
 def test_an_encoding_without_our_glyphs_gets_ascii(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:

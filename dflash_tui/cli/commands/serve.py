@@ -30,8 +30,8 @@ from ..headless.turn import JOIN_SECONDS, Inbox, signals_into
 from ..invocation import Invocation
 from ..logs import log_to_file
 from ..problems import Problem, engine_problem, value_problem
-from ..terminal.background import has_screen, suited_theme
 from ..terminal.saying import remark, say
+from ..terminal.screen import has_screen
 
 if TYPE_CHECKING:
     from dflash_tui.serve.scheduler import Ticket
@@ -185,12 +185,10 @@ def _watch(source: SourceFactory, options: ServeOptions, theme: str | None) -> i
 
         return WatchSource(emit, made, lambda serving: about(serving, options))
 
-    with suited_theme(theme) as suited:
-        from dflash_tui.app.main import run_chat
+    from dflash_tui.app.main import run_chat
 
-        chosen = suited.theme
     nowhere, screen_options = SessionLog.nowhere(), saved_screen_options()
-    return run_chat(create, options.defaults, DEFAULT_OUT, chosen, log=nowhere, screen_options=screen_options)
+    return run_chat(create, options.defaults, DEFAULT_OUT, theme, log=nowhere, screen_options=screen_options)
 
 
 def use_short_turns() -> None:

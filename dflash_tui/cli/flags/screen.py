@@ -11,7 +11,6 @@ from click.core import ParameterSource
 from dflash_tui.core.settings.config import ScreenOptions
 
 from ..problems import Problem
-from ..terminal.background import AUTO
 from .completing import among
 from .options import variable_of
 
@@ -65,7 +64,7 @@ def themes() -> list[str]:
     # Only those who choose one wait for Textual.
     from dflash_tui.app.theming import theme_names
 
-    return [AUTO, *theme_names()]
+    return theme_names()
 
 
 def theme_flag(help: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -74,4 +73,4 @@ def theme_flag(help: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
 
 def themes_instead_of(theme: str) -> list[str]:
     """The themes to choose from where there is none called ``theme``; nothing where there is."""
-    return [] if theme == AUTO or theme in (known := themes()) else known
+    return [] if theme in (known := themes()) else known

@@ -46,6 +46,6 @@ def _drafter(turn: Turn) -> str:
 
 
 def _in_words(value: Any) -> str:
-    return (
-        "not known" if value is None else {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
-    )
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "not known" if value is None else str(value)

@@ -49,8 +49,6 @@ class Start:
     """The models that one can switch to; None where there are none."""
     others: Callable[[str], SourceFactory] | None = None
     """Further servers to race against, by URL or name; raises ``Failure``. None where there are none."""
-    typed: bytes = b""
-    """Keys that the terminal sent before the screen was there to take them."""
 
 
 STARTERS = (

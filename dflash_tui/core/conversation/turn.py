@@ -19,11 +19,11 @@ from engine.events import (
     TurnStatistics,
 )
 from engine.rounds.blocks import Block
-from engine.rounds.statistics import AcceptanceStatistics, RoundCost
+from engine.rounds.statistics import AcceptanceStatistics
 from engine.rounds.store import RoundStore
 
 from ..figures.speed_up import SpeedUp
-from ..figures.statistics import Rate, TurnSnapshot
+from ..figures.statistics import TurnSnapshot
 from ..rounds.factor import Around, factor_of
 from ..rounds.rate_meter import RateMeter
 from ..source import StepBatch
@@ -74,6 +74,8 @@ class Turn:
     _num_rounds: int = 0
     """How many rounds a file has of it, those that are damaged included; or how many were told."""
     _rate: RateMeter | None = None
+    _factor_at: tuple[int, SpeedUp | None] | None = None
+    """The factor that is shown, and behind which round it was counted."""
     _step_spans: StepSpans = field(init=False)
 
     def __post_init__(self) -> None:
@@ -177,7 +179,7 @@ class Turn:
         self._keep_in(RoundStore() if rounds is None else rounds)
 
     def _keep_in(self, store: RoundStore) -> None:
-        self.store, self._rate = store, RateMeter(store)
+        self.store, self._rate, self._factor_at = store, RateMeter(store), None
 
     def add(self, step: Step) -> Spans:
         """Take in one more round; returns what it adds to the transcript."""
@@ -265,72 +267,58 @@ class Turn:
         return self.rounds.latest_drafted
 
     @property
-    def acceptance(self) -> AcceptanceStatistics:
-        return self.rounds.acceptance(-1) if self.rounds else AcceptanceStatistics()
-
-    @property
     def num_tokens(self) -> int:
         return self.rounds.num_tokens
 
     @property
-    def cost(self) -> RoundCost:
-        return self.rounds.cost(-1) if self.rounds else RoundCost()
-
-    @property
-    def ttft_ms(self) -> float | None:
-        """Milliseconds from the question to the first token; None before that came."""
-        return self.rounds.time[0] / MICROSECONDS if self.rounds else None
-
-    @property
     def snapshot(self) -> TurnSnapshot:
         """What the gauges show of the turn as it is now."""
-        latest = self.latest
-        return TurnSnapshot(
-            step=len(self.rounds) - 1 if latest else None,
-            num_tokens=self.num_tokens,
-            ttft_ms=self.ttft_ms,
-            rate=self.rate.after(-1) if self.rounds else Rate(),
-            acceptance=self.acceptance,
-            cost=self.cost,
-            context_length=latest.context_length if latest else self.num_prompt_tokens,
-            finished=not self.running,
-            totals=self._totals,
-            speed_up=self.factor,
-        )
-
-    @property
-    def factor(self) -> SpeedUp | None:
-        """How many times as fast as its target alone it is so far; None where nothing can be said."""
-        return self._factor(len(self.rounds) - 1)
-
-    def _factor(self, index: int) -> SpeedUp | None:
-        if not self.speculation or index < 1:
-            return None
-        if self.speed_up is not None and index == len(self.rounds) - 1:
-            return self.speed_up
-        return factor_of(self.rounds, index, self.around, self.by.times if self.by is not None else "engine")
-
-    @property
-    def _totals(self) -> TurnStatistics | None:
-        """A server's totals, where the rounds that its stream told don't add up to them; None otherwise."""
-        statistics, shown = self.figures, self.acceptance
-        counted = shown.num_draft_tokens, shown.num_accepted_draft_tokens
-        differ = (statistics.num_draft_tokens, statistics.num_accepted_draft_tokens) != counted
-        return statistics if statistics.num_draft_tokens and differ else None
+        if len(self.rounds):
+            return self.snapshot_at(-1)
+        totals = self._totals(AcceptanceStatistics())
+        return TurnSnapshot(context_length=self.num_prompt_tokens, finished=not self.running, totals=totals)
 
     def snapshot_at(self, index: int) -> TurnSnapshot:
         """What the gauges showed after step ``index``. Sums are kept for each step, so this costs the same everywhere.
         Raises ``IndexError``."""
         rounds = self.rounds
-        index = range(len(rounds))[index]
+        length = len(rounds)
+        index = range(length)[index]
+        acceptance, finished = rounds.acceptance(index), index == length - 1 and not self.running
         return TurnSnapshot(
             step=index,
             num_tokens=rounds.emitted_sum[index],
-            ttft_ms=self.ttft_ms,
+            ttft_ms=rounds.time[0] / MICROSECONDS,
             rate=self.rate.after(index),
-            acceptance=rounds.acceptance(index),
+            acceptance=acceptance,
             cost=rounds.cost(index),
             context_length=rounds.context_length[index],
-            finished=not self.running and index == len(rounds) - 1,
-            speed_up=self._factor(index),
+            finished=finished,
+            totals=self._totals(acceptance) if finished else None,
+            speed_up=self.speed_up if finished and self.speed_up is not None else self._shown_factor(index),
         )
+
+    @property
+    def factor(self) -> SpeedUp | None:
+        """How many times as fast as its target alone it is so far; None where nothing can be said."""
+        return self.speed_up if self.speed_up is not None else self._factor(len(self.rounds) - 1)
+
+    def _factor(self, index: int) -> SpeedUp | None:
+        if not self.speculation or index < 1:
+            return None
+        return factor_of(self.rounds, index, self.around, self.by.times if self.by is not None else "engine")
+
+    def _shown_factor(self, index: int) -> SpeedUp | None:
+        """The factor after step ``index``, or after one of the latest 32nd of the steps up to it: it costs more than
+        everything else that a frame shows."""
+        index -= index % (1 << max(index.bit_length() - 6, 0))
+        if self._factor_at is None or self._factor_at[0] != index:
+            self._factor_at = index, self._factor(index)
+        return self._factor_at[1]
+
+    def _totals(self, shown: AcceptanceStatistics) -> TurnStatistics | None:
+        """A server's totals, where the rounds that its stream told don't add up to them; None otherwise."""
+        statistics = self.figures
+        counted = shown.num_draft_tokens, shown.num_accepted_draft_tokens
+        differ = (statistics.num_draft_tokens, statistics.num_accepted_draft_tokens) != counted
+        return statistics if statistics.num_draft_tokens and differ else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations
 from math import sqrt
 from statistics import median
 
@@ -67,11 +67,12 @@ def speed_up(answer: Decoded, pairs: Sequence[OneRowPair], *, elsewhere: bool = 
         return None
     costs = [pair.drafted * (1 + answer.rest) / (pair.one_row + pair.drafted * answer.rest) for pair in pairs]
     # Rows cost something each, and pairs may have had others than the answer. A wider pass is never the cheaper one.
-    both = combinations(zip(pairs, costs, strict=True), 2)
-    slopes = [(b - a) / (wide.rows - narrow.rows) for (narrow, a), (wide, b) in both if wide.rows != narrow.rows]
+    rows = [pair.rows for pair in pairs]
+    both = combinations(zip(rows, costs, strict=True), 2) if len(set(rows)) > 1 else ()
+    slopes = [(b - a) / (wide - narrow) for (narrow, a), (wide, b) in both if wide != narrow]
     row = max(median(slopes), 0.0) if len(slopes) >= ENOUGH else 0.0
-    costs = [cost + row * (answer.rows - pair.rows) for pair, cost in zip(pairs, costs, strict=True)]
-    centre = median((a + b) / 2 for a, b in combinations_with_replacement(costs, 2))
+    costs = sorted(cost + row * (answer.rows - at) for at, cost in zip(rows, costs, strict=True))
+    centre = median([(a + b) / 2 for place, a in enumerate(costs) for b in costs[place:]])
     spread = MAD_TO_DEVIATION * median(abs(cost - centre) for cost in costs)
     good = len(costs) >= ENOUGH and SURE * MEDIAN_NOISE * spread / sqrt(len(costs)) <= GOOD * centre
     # A round that seems cheaper than its pass over one row is noise: then both cost the same.

@@ -27,7 +27,7 @@ MOST_RECORDS = 64
 _BEGINNING = re.compile(r'\{"(?:type|event)":"|\[\d+,\d+,\d+,\[')
 """What records of a file begin with."""
 _DECODER = json.JSONDecoder()
-_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
 def encode(lines: Iterable[JsonLine]) -> bytes:
