@@ -20,7 +20,8 @@ from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.weights.int8 import Int8Weight
 from engine.loading.choose_rounds import Say, Tiling
 from engine.loading.memory_plan import Drafting, plan_memory
-from engine.models.dflash.weights import DraftWeights, LayerWeights, hold_in_8_bits
+from engine.models.dflash.weights import DraftWeights, hold_in_8_bits
+from engine.models.merged_weights import LayerWeights
 from engine.runner import Runner
 from engine.tokenization.tokenizer import ChatTokenizer
 from tests.engine.conftest import CPU, TinyPair

@@ -44,10 +44,14 @@ class Published:
 
 
 def eagle(
-    layout: str, family_taps: Sequence[int], head_norms: bool = False, count: int | None = 40, **fields: Any
+    layout: str,
+    family_taps: Sequence[int],
+    count: int | None = 40,
+    tables: dict[str, bool] | None = None,
+    **fields: Any,
 ) -> Published:
     def write(folder: Path, embedding: Tensor) -> References:
-        tensors = write_eagle(folder, layout, VOCAB_SIZE, family_taps, head_norms=head_norms, count=count, **fields)
+        tensors = write_eagle(folder, layout, VOCAB_SIZE, family_taps, count=count, **(tables or {}), **fields)
         return ReferenceEagle(eagle_config(layout, VOCAB_SIZE, count, family_taps, **fields), tensors, embedding).draft
 
     return Published(family_taps, write)
@@ -77,15 +81,24 @@ def dflash(first_drafts: bool, embedding_too: bool) -> Published:
 
 DRAFTERS = {
     "SafeAILab": eagle("SafeAILab", default_taps(DEPTH)),
-    "SpecForge": eagle("SpecForge", [0, 2, 4], head_norms=True, fc_norm=True, norm_output=True),
+    "SpecForge": eagle("SpecForge", [0, 2, 4], tables={"head_norms": True}, fc_norm=True, norm_output=True),
     "NVIDIA": eagle("NVIDIA", [1, 3], count=None),
     "speculators": eagle("speculators", [0, 2, 6], norm_before_fc=True),
     "speculators, EAGLE-3.1": eagle(
         "speculators", [0, 2, 4], fc_norm=True, norm_output=True, norm_before_residual=False
     ),
+    "speculators, two layers, an embedding of its own": eagle(
+        "speculators", [0, 2, 4], tables={"embedding": True, "head_norms": True}, num_hidden_layers=2
+    ),
+    "SpecForge, three layers": eagle("SpecForge", [1, 3], num_hidden_layers=3, norm_output=True),
+    "DeepSpec": eagle("DeepSpec", [0, 1, 2, 4, 5], count=None, tables={"embedding": True, "head_norms": True}),
     "speculators DFlash": dflash(False, True),
     "speculators DFlash, first row drafts": dflash(True, False),
 }
+
+
+SCALED = ("speculators", "speculators, two layers, an embedding of its own", "speculators DFlash")
+"""Those that are read beside a target, too, that scales its embeddings and caps its logits."""
 
 
 class Watched(ScriptedDrafter):
@@ -111,7 +124,7 @@ def target_of(family: str, folder: Path) -> PreTrainedModel:
 
 @pytest.mark.parametrize(
     ("name", "family"),
-    [*((name, "llama") for name in DRAFTERS), *((name, "gemma4") for name in list(DRAFTERS)[3:6])],
+    [*((name, "llama") for name in DRAFTERS), *((name, "gemma4") for name in SCALED)],
 )
 @torch.inference_mode()
 def test_drafts_of_300_rounds(name: str, family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
