@@ -75,7 +75,7 @@ async def test_questions_and_tokens_of_clients_are_shown(tmp_path: Path) -> None
         await driver.until(lambda: len(driver.screen.chat.answers) == 2)
         shown = await text(driver)
         assert all(words in shown for words in ("question 0", "question 1", "One two three four five six."))
-        assert driver.screen.chat.reducer.turn.acceptance.num_spec_steps > 0
+        assert driver.screen.chat.reducer.turn.snapshot.acceptance.num_spec_steps > 0
         block, temperature = driver.screen.query_one(BlockSlider), driver.screen.query_one(TemperatureSlider)
         assert block.disabled and (block.size_chosen, temperature.value) == (8, 0.5)
         await driver.ask("hello")
