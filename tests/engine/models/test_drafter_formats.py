@@ -40,7 +40,6 @@ def test_speculators_is_read_to_the_same_description(second: bool) -> None:
     [
         *(({"speculators_model_type": kind}, what) for kind, what in SPECULATORS.items()),
         ({"speculators_model_type": "novel"}, "speculators_model_type"),
-        ({"draft_vocab_size": 32}, "selector is for all tokens"),
         ({"draft_vocab_size": 513}, "draft_vocab_size"),
         ({"aux_hidden_state_layer_ids": [0, 2]}, "reads the target's embedding"),
         ({"mask_token_id": None}, "mask_token_id"),

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -19,7 +20,7 @@ from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.drafter import Draft, Drafter
 from engine.models.target import TargetModel
-from support.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target
+from support.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, second_config
 from support.eagle import ReferenceEagle, default_taps, eagle_config, write_eagle
 from support.reference_drafter import ReferenceDrafter
 from support.speculators import write_speculators
@@ -79,6 +80,38 @@ def dflash(first_drafts: bool, embedding_too: bool) -> Published:
     return Published(taps, write)
 
 
+def second(of_drafted: bool) -> Published:
+    """A DFlash 2 in the speculators layout that drafts among few tokens. ``of_drafted``: whether its file has those
+    alone that follow one, not all tokens."""
+    taps = [0, 3]
+    config = second_config(taps, DEPTH)
+
+    def write(folder: Path, embedding: Tensor) -> References:
+        tensors = write_speculators(folder, config, 3, 40)
+        tokens, name = torch.arange(40) + tensors["d2t"], "candidate_selector.successor_codebook"
+        if of_drafted:
+            tensors[name] = tensors[name][tokens].clone()
+            save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+        follow = tensors[name] if of_drafted else tensors[name][tokens]
+        reference = ReferenceDrafter(config, tensors)
+
+        def draft(features: Tensor, ids: Sequence[int], count: int) -> list[int]:
+            block = torch.full((count + 1,), config["dflash_config"]["mask_token_id"])
+            block[0] = ids[-1]
+            hidden, drafted = reference.hidden(features, embedding[block])[1:], [ids[-1]]
+            for row in hidden:
+                logits = row @ tensors["lm_head.weight"].T
+                state = tensors["candidate_selector.hidden_projection.weight"] @ row
+                pairs = follow @ (tensors["candidate_selector.predecessor_codebook"][drafted[-1]] * state)
+                among = torch.zeros(40, dtype=torch.bool).index_fill(0, logits.topk(16).indices, True)
+                drafted.append(int(tokens[(logits + pairs).masked_fill(~among, -torch.inf).argmax()]))
+            return drafted[1:]
+
+        return draft
+
+    return Published(taps, write)
+
+
 DRAFTERS = {
     "SafeAILab": eagle("SafeAILab", default_taps(DEPTH)),
     "SpecForge": eagle("SpecForge", [0, 2, 4], tables={"head_norms": True}, fc_norm=True, norm_output=True),
@@ -92,6 +125,8 @@ DRAFTERS = {
     ),
     "SpecForge, three layers": eagle("SpecForge", [1, 3], num_hidden_layers=3, norm_output=True),
     "DeepSpec": eagle("DeepSpec", [0, 1, 2, 4, 5], count=None, tables={"embedding": True, "head_norms": True}),
+    "speculators DFlash 2, few tokens": second(True),
+    "speculators DFlash 2, few tokens, all may follow": second(False),
     "speculators DFlash": dflash(False, True),
     "speculators DFlash, first row drafts": dflash(True, False),
 }
