@@ -56,38 +56,11 @@ def test_a_card_is_read() -> None:
     assert reading == GpuReading("NVIDIA H200", 0.79, 72 * 10**9, 141 * 10**9, 486.0, 61)
 
 
-def test_what_a_card_keeps_to_itself_is_left_out() -> None:
-    card = NvidiaCard(Library("nvmlDeviceGetUtilizationRates", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetMemoryInfo"))
-    reading = card.read()
-    assert (reading.utilisation, reading.watts, reading.memory_used) == (None, None, None)
-    assert reading.celsius == 61
-
-
-class CountingCard:
-    """The fifth reading fails."""
-
-    def __init__(self) -> None:
-        self.readings = 0
-
-    def read(self) -> GpuReading:
-        self.readings += 1
-        if self.readings == 5:
-            raise NvmlError("the card fell off the bus")
-        return GpuReading("card")
-
-
 def until(condition: Any) -> None:
     deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.002)
-
-
-def test_the_monitor_forgets_a_card_that_goes_away() -> None:
-    card = CountingCard()
-    monitor = GpuMonitor(lambda: card, seconds=0.005)
-    monitor.start()
-    until(lambda: card.readings >= 5 and monitor.latest is None)
 
 
 def test_the_monitor_reads_until_it_is_stopped() -> None:
