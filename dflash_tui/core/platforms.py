@@ -10,8 +10,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -99,22 +98,6 @@ def last_byte(descriptor: int) -> bytes:
     lacks."""
     end = os.lseek(descriptor, 0, os.SEEK_END)
     return os.read(descriptor, 1) if end and os.lseek(descriptor, end - 1, os.SEEK_SET) >= 0 else b""
-
-
-@contextmanager
-def entries_of(folder: Path) -> Iterator[Iterator[os.DirEntry[str]]]:
-    """The entries of a folder, looked at by their names alone where that can be, which is faster; Windows opens no
-    folder. Raises ``OSError``."""
-    if os.scandir not in os.supports_fd:
-        with os.scandir(folder) as entries:
-            yield entries
-        return
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        with os.scandir(opened) as entries:
-            yield entries
-    finally:
-        os.close(opened)
 
 
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9\xb9\xb2\xb3]) *(?:\..*)?", re.IGNORECASE)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dflash_tui.core.export.document import CellTable, ExportedAnswer, Prose
+from dflash_tui.core.conversation.turn import Turn
+from dflash_tui.core.export.document import CellTable, Prose
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.lesson.course import PLACES, SideBySide, open_recording
 from dflash_tui.core.lesson.document import document_of
@@ -44,7 +45,7 @@ def test_a_lesson_can_be_exported_whole() -> None:
     assert table.rows[0] == ("tokens", "experts", "GB read", "milliseconds") and table.rows[-1][0] == "16"
     said = " ".join(section.text for section in document.sections if isinstance(section, Prose))
     assert "*" not in re.sub(r"    .*", "", said)
-    assert sum(isinstance(section, ExportedAnswer) for section in document.sections) == 6
+    assert sum(isinstance(section, Turn) for section in document.sections) == 6
     page = render(document, "html")
     assert page.count('class="passes"') == 2 and ' style="' not in page, "styles would be refused by the page's policy"
 

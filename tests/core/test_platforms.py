@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -95,8 +94,7 @@ def test_files_are_read_and_kept_without_what_windows_lacks(tmp_path: Path, monk
     log = SessionLog.create(tmp_path)
     log.user(1, "a needle in it")
     log.close()
-    with closing(Search(tmp_path)) as search:
-        assert [hit.text for hit in search.find("needle")] == ["a needle in it"]
+    assert [hit.text for hit in Search(tmp_path).find("needle")] == ["a needle in it"]
     history = PromptHistory(tmp_path / "history.jsonl")
     history.add("one")
     with open(tmp_path / "history.jsonl", "ab") as file:

@@ -127,16 +127,6 @@ def test_drafts_behind_the_verified_ones_were_never_looked_at() -> None:
     assert "chance of 12% and would have cost 0.40 ms, in which this text gets 0.28 tokens on" in chosen.why(3)
 
 
-def test_a_draft_of_which_nothing_was_looked_at() -> None:
-    own = EmittedToken(5, " sun", "plain", probability=0.625)
-    step = replace(step_at(0, verify_width=1), num_accepted=0, emitted=(own,), choice=WidthChoice(0.12, 0.4, 700.0))
-    seen = inspect_step(step, 0, 0, SEED)
-    assert [column.outcome for column in seen.columns] == ["plain", "unverified", "unverified", "unverified"]
-    assert seen.summary == "none of 4 guesses checked: the target wrote this token alone"
-    assert seen.why(0).startswith("No guess was looked at, for the next had a chance of 12%")
-    assert seen.why(0).endswith("The target's most likely token is “·sun” (62.5%).")
-
-
 @pytest.mark.parametrize(
     ("step", "word"),
     [
@@ -186,15 +176,6 @@ def test_the_cost_is_compared_only_with_what_was_measured() -> None:
     )
     dear = inspect_step(step_at(0), 0, 0, SEED, plain_ms=9.0).cost[0]
     assert dear.endswith("3 × 6.4 = 19.2 ms"), "one row costs no more than this round's check did"
-
-
-def test_the_end_mark_and_half_a_character_have_names() -> None:
-    step = step_at(0)
-    ended = replace(
-        step, emitted=(replace(step.emitted[0], text="", channel="control"), replace(step.emitted[1], text=""))
-    )
-    seen = inspect_step(ended, 0, 0, SEED)
-    assert "the end mark" in seen.why(0) and "half a character" in seen.why(1)
 
 
 @given(rounds())

@@ -150,18 +150,6 @@ def test_the_game_asks_about_what_is_checked() -> None:
     assert motion.waiting and motion.num_guesses == 2
 
 
-def test_stepping_by_hand_meets_the_question_too() -> None:
-    motion = motion_at(3)
-    motion.quiz = Quiz()
-    motion.change_phase(1)
-    assert motion.waiting and motion.phase == "draft"
-    motion.change_phase(1)
-    assert motion.waiting and motion.phase == "draft", "the verdict must not show before the guess"
-    motion.change_phase(-1)
-    motion.change_phase(-1)
-    assert motion.step == 2 and not motion.waiting
-
-
 @given(st.lists(st.tuples(st.integers(0, 15), st.integers(0, 15)), min_size=1, max_size=20))
 @FEW
 def test_the_score_counts_every_answer(answers: list[tuple[int, int]]) -> None:
