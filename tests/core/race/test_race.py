@@ -29,17 +29,15 @@ class Bench:
 
     def __init__(self, runs: int) -> None:
         self.sent: list[Command] = []
-        self.counter = 0.0
-        self.race = Race([QUESTION], LANES, runs, [self.sent.append], lambda: self.counter)
+        self.race = Race([QUESTION], LANES, runs, [self.sent.append])
 
     @property
     def asks(self) -> list[Ask]:
         return [command for command in self.sent if isinstance(command, Ask)]
 
     def answer(self) -> None:
-        """The newest question, taking ten joules."""
+        """The newest question."""
         ask = self.asks[-1]
-        self.counter += 10
         for event in answer_events(ask):
             self.race.apply(event)
 
@@ -87,7 +85,6 @@ def test_figures_are_medians_and_the_speed_up_is_per_token() -> None:
     assert wide.tok_s == pytest.approx(20)  # four tokens in 0.2 s behind the first
     assert wide.ttft_ms == pytest.approx(100) and wide.decode_ms == pytest.approx(200)
     assert (wide.target_passes, wide.draft_passes, wide.num_tokens) == (3, 2, 5)
-    assert wide.joules == 10
 
 
 def raced(alone_ms: Sequence[float], *drafted_ms: Sequence[float]) -> RaceResult:
