@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import metadata
 from importlib.metadata import version
 from pathlib import Path
@@ -160,6 +161,10 @@ def test_a_drafter_in_the_cache_is_told_by_how_it_guesses(
     monkeypatch.setattr("engine.hub.download.cached_folder", lambda name: tmp_path)
     if not switches:
         assert engine_doctor.method_of("someone/a-drafter") == expected
+        config = engine_doctor.drafter_config_in("someone/a-drafter")
+        assert config is not None
+        whole, odd = replace(config.layers[0], head_dim=128), replace(config.layers[0], head_dim=96)
+        assert engine_doctor.rounds_of(replace(config, layers=(whole, odd))).startswith("by the host: ")
         return
     with pytest.raises(WeightsFailure, match=expected):
         engine_doctor.method_of("someone/a-drafter")
