@@ -61,6 +61,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Whoever shares a chat (``tests/app``) runs in its loop. And slow tests first: one that began last would keep a
     worker busy while the others have nothing left to do. Under ``--dist worksteal`` each worker begins with a share of
     the list, so that each share begins with some."""
+    if os.environ.get("FAST_TESTS") == "ran":
+        config.hook.pytest_deselected(items=[item for item in items if not _is_new_in_ci(item)])
+        items[:] = filter(_is_new_in_ci, items)
     for item in items:
         if isinstance(item, pytest.Function) and "_shared" in item.fixturenames:
             item.add_marker(pytest.mark.asyncio(loop_scope="module"), append=False)
@@ -71,6 +74,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     room = len(items) // workers
     items[:] = [item for share in shares for item in (*share, *islice(others, max(0, room - len(share))))]
     items += others
+
+
+def _is_new_in_ci(item: pytest.Item) -> bool:
+    """Whether ``make test`` left it: a proof, a cell that waits for CI, or a property, which has more examples then."""
+    is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    return "proofs" in item.path.parts or item.get_closest_marker("ci") is not None or is_property
 
 
 def pytest_collection_finish() -> None:
