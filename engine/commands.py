@@ -176,9 +176,7 @@ class EngineOptions:
     offline: bool = False
     """Never ask the hub: what isn't on this machine is missing. ``HF_HUB_OFFLINE`` says the same."""
     attention_backend: AttentionBackend = "auto"
-    """Which kernels compute the target's attention."""
-    draft_attention_backend: AttentionBackend = "auto"
-    """Which kernels compute the drafter's attention."""
+    """Which kernels compute attention."""
     noise_embed_scale: float | None = None
     """Scale of the drafter's input embeddings, on which implementations disagree for Gemma."""
     weights: WeightChoice = AUTO

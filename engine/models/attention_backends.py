@@ -63,11 +63,10 @@ def choose_backends(
     layers: Sequence[AttentionConfig],
     device: torch.device,
     dtype: torch.dtype,
-    option: str,
 ) -> list[Backend]:
-    """One backend per layer. Raises ``UsageFailure`` when the one that ``option`` asks for can't run every layer."""
+    """One backend per layer. Raises ``UsageFailure`` when the one that is wanted can't run every layer."""
     candidates = AUTO if wanted == "auto" else (BACKENDS[wanted],)
-    return [_choose(candidates, layer.head_dim, device, dtype, option) for layer in layers]
+    return [_choose(candidates, layer.head_dim, device, dtype) for layer in layers]
 
 
 def _choose(
@@ -75,15 +74,16 @@ def _choose(
     head_dim: int,
     device: torch.device,
     dtype: torch.dtype,
-    option: str,
 ) -> Backend:
     reason: str | None = None
     for backend in candidates:
         reason = backend.why_not(head_dim, device, dtype)
         if reason is None:
             return backend
-    wanted = Option(option, candidates[-1].name)
-    raise UsageFailure((wanted, f" is not possible: {reason}."), ("Use ", Option(option, "auto"), ", or sdpa."))
+    wanted = Option("attention_backend", candidates[-1].name)
+    raise UsageFailure(
+        (wanted, f" is not possible: {reason}."), ("Use ", Option("attention_backend", "auto"), ", or sdpa.")
+    )
 
 
 def why_host_rounds(
@@ -107,7 +107,7 @@ def why_host_rounds(
 
 def auto_choice(head_dim: int, device: torch.device, dtype: torch.dtype) -> str:
     """The name of the backend that ``auto`` picks for heads of this size."""
-    return _choose(AUTO, head_dim, device, dtype, "auto").name
+    return _choose(AUTO, head_dim, device, dtype).name
 
 
 def describe(backends: Sequence[Backend]) -> str:

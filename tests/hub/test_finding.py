@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import math
 import shlex
+from contextlib import nullcontext
 from pathlib import Path
+from threading import Event
 
 import gguf
 import pytest
 import torch
+from filelock import FileLock
+from huggingface_hub import constants
 from safetensors import safe_open
 
 from dflash_tui.core.advice import as_command
 from engine.commands import WeightFormat
 from engine.errors import WeightsFailure
 from engine.files.shards import missing_weights
-from engine.hub import own_drafters, pairs
+from engine.hub import blobs, own_drafters, pairs
+from engine.hub.blobs import RemoteFile
+from engine.hub.failures import explained
 from engine.hub.fetching import Fetching
 from engine.hub.own_drafters import OWN_DRAFTERS, PACKED, own_drafter, pack
 from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, find_pair, is_here, known_drafter
@@ -246,3 +252,16 @@ def test_a_format_finds_its_published_copy(
     monkeypatch.setattr(pairs, "is_here", lambda name: name in here)
     with pytest.raises(WeightsFailure, match=f"^{found} is not on this machine"):
         find_pair(MIXTURE, None, OFFLINE, weights)
+
+
+@pytest.mark.parametrize("left", ["a lock", "a folder"])
+def test_what_others_left_in_the_cache_is_named(left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(blobs, "RETRY_SECONDS", 0.01)
+    file = RemoteFile("some/model", "main", "model.safetensors", 8, "ab" * 32)
+    lock = tmp_path / ".locks" / "models--some--model" / f"{file.sha256}.lock"
+    (lock if left == "a folder" else lock.parent).mkdir(parents=True)
+    held = nullcontext() if left == "a folder" else FileLock(lock)
+    with held, pytest.raises(WeightsFailure) as refused, explained("some/model"):
+        blobs.fetch_file(file, lambda count: None, Event())
+    assert str(lock) in str(refused.value.hint)

@@ -40,7 +40,7 @@ def sized(pair: TinyPair, head_dim: int) -> list[AttentionConfig]:
 @pytest.mark.parametrize("device", [CPU, CUDA])
 @pytest.mark.parametrize("head_dim", [64, 128, 256, 512])
 def test_auto_always_finds_one(head_dim: int, device: torch.device, dense_pair: TinyPair) -> None:
-    chosen = choose_backends("auto", sized(dense_pair, head_dim), device, torch.bfloat16, "attention_backend")
+    chosen = choose_backends("auto", sized(dense_pair, head_dim), device, torch.bfloat16)
     fast = HAS_TRITON and device is CUDA
     assert describe(chosen) == ("triton" if fast else "sdpa") and AUTO[-1] is SDPA
 
@@ -59,17 +59,16 @@ def test_auto_takes_what_triton_cannot_elsewhere(
     head_dim: int, device: torch.device, dtype: torch.dtype, why: str, dense_pair: TinyPair
 ) -> None:
     assert why in str(TRITON.why_not(head_dim, device, dtype))
-    assert describe(choose_backends("auto", sized(dense_pair, head_dim), device, dtype, "")) == "sdpa"
+    assert describe(choose_backends("auto", sized(dense_pair, head_dim), device, dtype)) == "sdpa"
 
 
-@pytest.mark.parametrize("which", ["attention_backend", "draft_attention_backend"])
-def test_an_impossible_choice_ends_the_engine_before_it_loads(which: str, dense_pair: TinyPair) -> None:
+def test_an_impossible_choice_ends_the_engine_before_it_loads(dense_pair: TinyPair) -> None:
     options = EngineOptions(str(dense_pair.folder / "target"), str(dense_pair.folder / "drafter"), "cpu")
-    session = Session(replace(options, **{which: "triton"}))
+    session = Session(replace(options, attention_backend="triton"))
     session.service.start()
     session.service.join(60)
     error = session.events[-1]
-    assert getattr(error, "kind", None) == "usage" and f"{which}='auto'" in getattr(error, "hint", "")
+    assert getattr(error, "kind", None) == "usage" and "attention_backend='auto'" in getattr(error, "hint", "")
 
 
 def test_what_was_picked_is_told(dense_pair: TinyPair) -> None:

@@ -37,7 +37,6 @@ def refused(program: Program, message: str, hint: str) -> None:
         (["--block-size", "x"], "'x' is neither a whole number nor auto"),
         (["--device", "tpu"], "'tpu' is not one of"),
         (["--timeout", "0"], "0<x<="),
-        (["--noise-embed-scale", "inf"], "inf is no amount"),
         (["--no-such-flag"], "No such option"),
         (["one", "two"], "unexpected extra argument"),
     ],

@@ -149,7 +149,7 @@ def test_what_is_compiled_is_what_turns_launch(
 
 
 def an_order(folder: Path) -> Order:
-    return Order(str(folder), None, CONTEXT, drafts_in_8_bits=False, draft_attention="auto", card=HOPPER)
+    return Order(str(folder), None, CONTEXT, drafts_in_8_bits=False, attention="auto", card=HOPPER)
 
 
 @pytest.fixture
