@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from pathlib import Path
 
@@ -82,20 +81,6 @@ def test_a_container_gets_a_part_of_the_memory(
     monkeypatch.setattr(machine, "OWN_GROUP", tmp_path / "own")
     monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": (64 << 30) // 4096}.__getitem__)
     assert machine.memory_bytes() == left
-
-
-def test_memory_where_there_is_no_sysconf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Kernel:
-        def GlobalMemoryStatusEx(self, status: ctypes.Array[ctypes.c_uint64]) -> int:
-            assert ctypes.sizeof(status) == status[0] & 0xFFFFFFFF == 64
-            status[1] = 16 << 30
-            return 1
-
-    monkeypatch.setattr(machine, "GROUP", tmp_path)
-    assert machine.memory_bytes() > 1 << 28
-    monkeypatch.delattr(os, "sysconf")
-    assert machine.memory_bytes() == 0
-    assert machine.windows_memory(Kernel()) == 16 << 30
 
 
 @pytest.mark.parametrize(
