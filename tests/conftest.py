@@ -17,7 +17,6 @@ from typing import NoReturn
 import pytest
 from hypothesis import settings
 
-from dflash_tui.core.platforms import TERMINALS
 from support import forked
 from tests import surroundings
 from tests.processor_time import ProcessorTime
@@ -124,8 +123,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             _lack(module)
     if item.get_closest_marker("ci") and os.environ.get("CI") != "true":
         pytest.skip("a long proof, for CI alone (CI=true)")
-    if item.get_closest_marker("terminals") and not TERMINALS:
-        pytest.skip("needs what is hidden, or this system lacks")
     if item.get_closest_marker("gpu") and not _has_cuda():
         pytest.skip("needs a CUDA device")
 

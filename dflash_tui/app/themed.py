@@ -16,7 +16,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 from textual.widgets import Input
 
 from dflash_tui.core.files.places import log_file
-from dflash_tui.core.platforms import TERMINALS, suspend
+from dflash_tui.core.platforms import suspend
 from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.text.harmless import signed
 
@@ -75,9 +75,9 @@ class ThemedApp(OptionsApp):
 
     def get_driver_class(self) -> type[Driver]:
         driver = super().get_driver_class()
-        if not TERMINALS or driver.__name__ != "LinuxDriver":  # or one that the environment names
+        if driver.__name__ != "LinuxDriver":  # one that the environment names
             return driver
-        from .keyboard import PatientDriver  # can't be imported where there are none
+        from .keyboard import PatientDriver  # not for who draws without a terminal
 
         return PatientDriver
 

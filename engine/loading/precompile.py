@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ..commands import AttentionBackend, EngineOptions, WeightFormat
 from ..files.fingerprint import fingerprint_of_code
 from ..kernels.toolchain.card import Card, card_of
-from ..machine import apart, end
+from ..machine import end
 from .cuda_context import has_driver
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Compiling:
             stderr=self._output,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "CUDA_VISIBLE_DEVICES": ""},
             text=True,
-            **apart(),
+            start_new_session=True,
         )
 
     def __enter__(self) -> Compiling:

@@ -181,7 +181,5 @@ def test_events_reach_front_ends_in_their_words() -> None:
 
 
 def test_flags_are_commands_and_options_the_engine_s() -> None:
-    assert set(FLAGS.values()) <= {
-        name for command in (chat, selftest) for each in command.params for name in each.opts
-    }
+    assert set(FLAGS.values()) <= {name for option in (*chat.params, *selftest.params) for name in option.opts}
     assert set(FLAGS) == {field.name for field in fields(EngineOptions)} - {"target", "time_rounds"}

@@ -67,15 +67,6 @@ def test_every_measured_run_follows_a_short_one_of_its_own_lane() -> None:
         assert short.settings.max_new_tokens < 200
 
 
-def test_the_next_question_waits_for_the_answer() -> None:
-    bench = Bench(1)
-    bench.race.start()
-    for asked in range(1, 7):
-        assert len(bench.asks) == asked
-        bench.answer()
-    assert len(bench.asks) == 6 and bench.race.over and bench.race.idle
-
-
 def test_figures_are_medians_and_the_speed_up_is_per_token() -> None:
     _, result = run_race(3)
     alone, wide, narrow = result.lanes

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from engine.commands import AttentionBackend, EngineOptions
-from engine.events import EngineReady
 from engine.kernels.reference.attention import reference_attention
 from engine.kernels.toolchain.jit import HAS_TRITON
 from engine.kv_cache.cache import Cache
@@ -27,7 +26,7 @@ from engine.models.attention_backends import (
 )
 from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.small_decoders import prompt_ids
-from tests.engine.test_service import BUNDLED, Session, running
+from tests.engine.test_service import Session
 
 CUDA = torch.device("cuda")
 REFERENCE = Backend("reference", reference_attention, lambda head_dim, device, dtype: None)
@@ -69,17 +68,6 @@ def test_an_impossible_choice_ends_the_engine_before_it_loads(dense_pair: TinyPa
     session.service.join(60)
     error = session.events[-1]
     assert getattr(error, "kind", None) == "usage" and "attention_backend='auto'" in getattr(error, "hint", "")
-
-
-def test_what_was_picked_is_told(dense_pair: TinyPair) -> None:
-    target, drafter = (str(dense_pair.folder / part) for part in ("target", "drafter"))
-    options = replace(BUNDLED, target=target, drafter=drafter)
-    with running(options) as session:
-        ready = next(event for event in session.events if isinstance(event, EngineReady))
-        assert (ready.attention_backend, ready.draft_attention_backend) == ("sdpa", "sdpa")
-    with running(replace(options, drafter="none", attention_backend="sdpa")) as session:
-        ready = next(event for event in session.events if isinstance(event, EngineReady))
-        assert (ready.attention_backend, ready.draft_attention_backend) == ("sdpa", "")
 
 
 @torch.inference_mode()
