@@ -69,7 +69,7 @@ SYSTEM_ALONE = re.compile(
     r"""^[ ]*(?:import|from)\s+(?:fcntl|termios|tty|pty|resource|pwd|grp|msvcrt|winreg|syslog)\b
     | \bos\.(?:fork|killpg|getuid|geteuid|getpgrp|tcgetpgrp|setsid|pread|sysconf|sched_getaffinity|mkfifo|startfile)\b
     | \bos\.O_(?:NONBLOCK|CLOEXEC|NOCTTY|DIRECTORY|NOFOLLOW|BINARY)\b | \bos\.name\b
-    | \bsignal\.SIG(?!INT\b|TERM\b)[A-Z]+\d?\b | \bsys\.platform\b | start_new_session""",
+    | \bsignal\.SIG(?!INT\b|TERM\b)[A-Z]+\d?\b | \bsys\.platform\b""",
     re.VERBOSE | re.MULTILINE,
 )
 """What one operating system has and another lacks."""

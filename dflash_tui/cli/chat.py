@@ -154,21 +154,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     topic="models",
     type=click.Choice(get_args(AttentionBackend)),
     default="auto",
-    help="Kernels of the target's attention.",
-)
-@flag(
-    "--draft-attention-backend",
-    topic="models",
-    type=click.Choice(get_args(AttentionBackend)),
-    default="auto",
-    help="Kernels of the drafter's attention.",
-)
-@flag(
-    "--noise-embed-scale",
-    topic="models",
-    type=Amount(),
-    metavar="X",
-    help="Scale of the embeddings that the drafter reads, instead of its config's.",
+    help="Kernels of attention.",
 )
 @flag(
     "--out",

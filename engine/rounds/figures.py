@@ -65,6 +65,8 @@ class RoundFigures:
         """Those of all rounds."""
         self._drafted = bytearray()
         """1 where there was a draft, verified or not."""
+        self._passes = bytearray()
+        """1 where the target verified a row or more; the first round of an answer is the prompt's."""
         self._timed = bytearray()
         """1 where it is known what draft and verify took; unknown times count as 0 in their columns."""
         self._beside_us = array("q")
@@ -80,6 +82,16 @@ class RoundFigures:
     @property
     def num_tokens(self) -> int:
         return self.emitted_sum[-1] if self.emitted_sum else 0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds from the end of the first round to that of the last."""
+        return self.time[-1] / SECOND - self.time[0] / SECOND if self.time else 0.0
+
+    @property
+    def num_passes(self) -> int:
+        """Rounds in which the target ran: all but those of the prompt."""
+        return self._passes.count(1)
 
     def tokens_before(self, index: int) -> int:
         """How many tokens the steps before step ``index`` emitted; ``index`` may be the length."""
@@ -192,6 +204,7 @@ class RoundFigures:
         self.time.append(time)
         self.context_length.append(context)
         self._drafted.append(drafts)
+        self._passes.append(step.verify_width > 0)
         self._timed.append(draft_us is not None and verify_us is not None)
         corrected = drafts and step.is_corrected
         self._outcomes.append(accepted + CORRECTED * corrected if drafts else NOT_SPECULATIVE)
@@ -248,7 +261,7 @@ class RoundFigures:
         for own, theirs in sums:
             own.extend(_less(theirs[start:stop], theirs[start - 1] if start else 0))
         self._outcomes, self._drafted = other._outcomes[start:stop], other._drafted[start:stop]
-        self._timed = other._timed[start:stop]
+        self._passes, self._timed = other._passes[start:stop], other._timed[start:stop]
         first, last = bisect_right(other._paired, start), bisect_left(other._paired, stop)
         self._paired.extend(index - start for index in other._paired[first:last])
         self._pairs.extend(other._pairs[first:last])

@@ -19,6 +19,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
@@ -31,6 +32,8 @@ SIDE_BY_SIDE = 8
 """How many parts that time nothing run side by side."""
 FAMILIES = ("Llama-3.1-8B", "Qwen3-8B", "Qwen3-Coder-30B-A3B", "gpt-oss-20b")
 """Shapes of the families other than Gemma's that have passes of their own."""
+STARTED = ("bf16", "fp8", "int4") if find_spec("textual") else ()
+"""Formats that Gemma's passes take; the chat needs Textual."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ class Part:
     """Its limit in seconds."""
     shown: int
     """How many of its last lines of output are printed at the end."""
+    environment: tuple[tuple[str, str], ...] = ()
     times: bool = True
     """Whether it times anything; parts that don't run side by side."""
 
@@ -55,6 +59,7 @@ IN_ANY_FORMAT = (
     "bf16-draft",
     "again",
     "dense",
+    "exact",
     "plan",
     "soak",
 )
@@ -85,6 +90,8 @@ PARTS = (
     Part("dense", "engine.lab.bench", "--shape 31B --widths 1 16 --contexts 128 2048 --prompts 2048", 150, 16),
     Part("host", "engine.lab.bench", "--rounds host --widths 1 16 --contexts 128 --prompts --count 16", 120, 14),
     Part("loaded", "measure.gpu.check_loaded", "", 420, 40),
+    Part("exact", "measure.gpu.check_exact", "", 420, 40),
+    *(Part(f"start-{each}", "measure.gpu.check_start", f"--weights {each}", 200, 12) for each in STARTED),
     Part("plan", "measure.gpu.check_plan", "", 120, 12),
     Part("soak", "measure.gpu.check_rounds", "--shape none --soak 240", 300, 8),
 )
@@ -92,6 +99,7 @@ QUICK = {
     "kernels": "--device cpu --shape tiny --contexts 20",
     "figures": "--device cpu --shape tiny --layers 6 --widths 1 4 --contexts 40 --prompts 40 --count 2",
     "plan": "--device cpu --shape tiny --prompt 40 --tokens 4 --context 256",
+    "exact": "--device cpu --tiny --tokens 20",
 }
 """By part, arguments that try it out on a CPU, in place of its own."""
 
@@ -109,9 +117,12 @@ def run_part(part: Part, words: str, limit: float, folder: Path) -> Outcome:
     log, result = folder / f"{part.name}.log", folder / f"{part.name}.json"
     command = [sys.executable, "-W", "ignore", "-m", part.module, *words.split()]
     command += ["--out", str(result)]
+    environment = os.environ | dict(part.environment)
     started = time.perf_counter()
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        process = subprocess.Popen(
+            command, stdout=output, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+        )
         try:
             code = process.wait(timeout=limit)
             status = "ok" if code == 0 else f"failed ({code})"

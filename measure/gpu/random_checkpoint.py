@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -24,6 +25,25 @@ from support.packed_checkpoints import FP8_CONFIG, fp8, in_int32, int4, int4_con
 GROUP = 32
 """Neighbours that share a scale."""
 SHARD_BYTES = 5_000_000_000
+DISK_SHARE = 0.9
+"""The share of the free disk that a checkpoint may take."""
+PROBE_BYTES = 1_000_000_000
+
+
+def writable_bytes(folder: Path, seconds: float) -> int:
+    """Bytes that fit on the disk and can be written in ``seconds``, judging by one file that is written and deleted."""
+    folder.mkdir(parents=True, exist_ok=True)
+    probe = folder / "probe"
+    block = os.urandom(1 << 20)
+    started = time.perf_counter()
+    with probe.open("wb") as file:
+        for _ in range(PROBE_BYTES >> 20):
+            file.write(block)
+        file.flush()
+        os.fsync(file.fileno())
+    rate = PROBE_BYTES / (time.perf_counter() - started)
+    probe.unlink()
+    return min(int(shutil.disk_usage(folder).free * DISK_SHARE), int(rate * seconds))
 
 
 def write_checkpoint(

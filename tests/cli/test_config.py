@@ -5,16 +5,12 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-import click
 import pytest
 
 from dflash_tui.cli.chat import chat
-from dflash_tui.cli.commands.completion import SHELLS
 from dflash_tui.cli.flags.config_files import settable
 from dflash_tui.cli.flags.options import variable_of
-from dflash_tui.cli.flags.screen import chosen_screen_options
 from dflash_tui.cli.invocation import COMPLETION
-from dflash_tui.cli.main import COMMANDS, command_named
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.settings.config import CONFIG_VARIABLE, PROJECT_FILE
 
@@ -141,21 +137,6 @@ def test_a_wrong_variable_is_named(program: Program, own: Path, monkeypatch: pyt
     assert program.code == ExitCode.USAGE and "DFLASH_CHAT_SEED" in program.err
 
 
-def test_an_encoding_without_our_glyphs_gets_ascii(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Stream:
-        encoding = "ISO-8859-1"
-
-    assert not chosen_screen_options(False, False, False).ascii
-    monkeypatch.setattr("sys.stdout", Stream())
-    assert chosen_screen_options(False, False, False).ascii
-
-
-@pytest.mark.parametrize("shell", list(SHELLS))
-def test_every_shell_has_a_script(program: Program, own: Path, shell: str) -> None:
-    script = program.run("completion", shell).out.decode()
-    assert program.code == ExitCode.OK and COMPLETION in script and "dflash-chat" in script
-
-
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -173,15 +154,3 @@ def test_a_shell_is_answered(
     monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
     text = program.run().out.decode()
     assert f"plain,{expected}" in text.splitlines() and program.engines == []
-
-
-def test_commands_are_described() -> None:
-    for name in COMMANDS:
-        chosen = command_named(name)
-        assert isinstance(chosen, click.Command) and (chosen.help or chosen.callback.__doc__), name
-
-
-def test_config_alone_shows_what_is_in_force(program: Program, own: Path) -> None:
-    own.write_text("seed = 1")
-    assert program.run("config").out == program.run("config", "show").out
-    assert b"seed = 1" in program.out and program.code == ExitCode.OK

@@ -8,6 +8,7 @@ from typing import Any
 
 from engine.events import (
     MICROSECONDS,
+    EmittedToken,
     EngineError,
     EngineReady,
     Event,
@@ -146,13 +147,31 @@ class Turn:
         """How it ended, with what the rounds add up to where nobody said otherwise; None while it has no end."""
         if self._finished is None and not self.running:
             reason, text, thought = self.reason or "error", self.text, self.thought
-            added_up = self.rounds.statistics(self.num_prompt_tokens, self.num_reused_tokens)
-            self._finished = TurnFinished(self.number, reason, text, thought, added_up)
+            self._finished = TurnFinished(self.number, reason, text, thought, self.statistics)
         return self._finished
 
     @property
     def figures(self) -> TurnStatistics:
         return self.finished.statistics if self.finished is not None else TurnStatistics()
+
+    @property
+    def ending(self) -> FinishReason | None:
+        """Why it ended, where the program ended within it as well; None while it has no end."""
+        return self.finished.reason if self.finished is not None else None
+
+    @property
+    def statistics(self) -> TurnStatistics:
+        """What its rounds add up to, whatever is told of them: a record that was cut short has its own."""
+        return self.rounds.statistics(self.num_prompt_tokens, self.num_reused_tokens)
+
+    @property
+    def tokens(self) -> Iterator[EmittedToken]:
+        return (token for step in self.rounds for token in step.emitted)
+
+    @property
+    def decode_seconds(self) -> float:
+        """Seconds from the answer's first token to its last."""
+        return self.rounds.seconds
 
     def events(self) -> Iterator[Event]:
         """What the engine said of it so far; a turn cut off ends with an error."""
@@ -173,9 +192,24 @@ class Turn:
 
     # What comes while it is decoded
 
+    def apply(self, event: Event) -> None:
+        """Take in what the engine says of it, for whoever keeps no transcript."""
+        match event:
+            case TurnStarted():
+                self.begin(event, self.by, None)
+            case PrefillDone():
+                self.prefill_ms = event.milliseconds
+            case Step():
+                self.add(event)
+            case EngineError():
+                self.error = event
+            case TurnFinished():
+                self.finish(event)
+
     def begin(self, event: TurnStarted, by: EngineReady | None, rounds: RoundStore | None) -> None:
         """``rounds``: the store of all rounds to come, where somebody else appends them."""
         self.started, self.by, self.settings, self.running = event, by, event.settings, True
+        self.question = self.question or event.question
         self._keep_in(RoundStore() if rounds is None else rounds)
 
     def _keep_in(self, store: RoundStore) -> None:

@@ -8,13 +8,13 @@ from datetime import datetime
 from ..conversation.chat import Chat
 from ..conversation.slash import SlashError
 from ..version import installed_version
-from .document import ExportedPage, answer_of, origin_of
+from .document import ExportedPage, origin_of
 
 
 def chat_document(chat: Chat, *, last: bool = False) -> ExportedPage:
     """All answers that were run or told here, or the ``last`` one. Raises ``SlashError`` where there is none."""
     turns = chat.turns[-1:] if last else chat.turns
-    sections = [answer_of(turn) for turn in turns if turn.started is not None]
+    sections = [turn for turn in turns if turn.started is not None]
     created = datetime.now().astimezone().isoformat(timespec="seconds")
     origin = origin_of(chat.reducer.ready, created, f"dflash-chat {installed_version()}")
     document = ExportedPage("", tuple(sections), origin)

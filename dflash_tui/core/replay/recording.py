@@ -55,6 +55,8 @@ class Recording:
         self.problem: str | None = None
         """What of the file is not here, in words for people; None when it is whole."""
         self._seconds_left = MAX_SECONDS
+        self.turns = tuple(turn for turn in conversation.turns if turn.started is not None)
+        """The turns that began, to be shown as a whole."""
         turns = [turn for turn in conversation.turns if turn.begun]
         damaged = conversation.damaged
         by: EngineReady | None = None

@@ -150,7 +150,8 @@ class DFlashDrafter(Drafter):
         self._bring_tables(config.hidden_size)
         if config.second is not None:
             assert config.vocab_size is not None
-            self.candidate_selector = CandidateSelector(config.hidden_size, config.vocab_size, config.second.rank)
+            sizes = config.vocab_size, config.second.successors or config.vocab_size
+            self.candidate_selector = CandidateSelector(config.hidden_size, *sizes, config.second.rank)
             self.picker = SelectorPicker(self.candidate_selector, config.block_size - 1)
         if config.markov is not None:
             assert config.vocab_size is not None
@@ -170,6 +171,10 @@ class DFlashDrafter(Drafter):
     def prepare(self) -> None:
         # All layers of a drafter share one rotary embedding.
         self.frequencies = inverse_frequencies(self.config.layers[0].rope, self.norm.weight.device)
+        second, ids = self.config.second, self.token_ids
+        if second is not None and ids is not None and second.successors is None:
+            selector = self.candidate_selector  # of all tokens that follow one only those count that are drafted
+            selector.successor_codebook = nn.Parameter(selector.successor_codebook.detach()[ids], requires_grad=False)
 
     def draft_pass(self, target: TargetModel, cache: Cache, bound: DraftBinding) -> DFlashDraftPass:
         from . import draft_pass

@@ -51,11 +51,10 @@ class ArgmaxPicker:
 class CandidateSelector(nn.Module):
     """Scores, for DFlash 2, how well one token follows another."""
 
-    def __init__(self, hidden: int, vocabulary: int, rank: int):
+    def __init__(self, hidden: int, vocabulary: int, successors: int, rank: int):
         super().__init__()
-        self.predecessor_codebook, self.successor_codebook = (
-            nn.Parameter(torch.empty(vocabulary, rank)) for _ in range(2)
-        )
+        self.predecessor_codebook = nn.Parameter(torch.empty(vocabulary, rank))
+        self.successor_codebook = nn.Parameter(torch.empty(successors, rank))
         self.hidden_projection = linear(hidden, rank)
 
 
@@ -70,11 +69,10 @@ class SelectorPicker:
         self._selector, self._most = selector, min(most, MAX_ROWS - 1)
 
     def pick(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Draft:
-        assert ids is None, "its codebooks are for all tokens"
         scores, candidates = logits.topk(min(CANDIDATES, logits.shape[-1]))
         selector = self._selector
         books = selector.predecessor_codebook, selector.successor_codebook
-        return Draft(*reference_walk(scores, candidates, selector.hidden_projection(rows), *books, anchor))
+        return Draft(*reference_walk(scores, candidates, selector.hidden_projection(rows), *books, anchor, ids))
 
     def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: DraftChoices | None, tiles: Tiles) -> None:
         assert choices is None and out.logits is not None, "such drafts are chains"
@@ -82,4 +80,4 @@ class SelectorPicker:
         scores, candidates = torch.topk(out.logits[: self._most], CANDIDATES)
         states = selector.hidden_projection(rows[: self._most])
         books = selector.predecessor_codebook, selector.successor_codebook
-        walk(scores, candidates, states, *books, block, out.token, out.probability)
+        walk(scores, candidates, states, *books, block, out.token, out.probability, out.ids)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.app.widgets.rounds.step_table import Scene, scene_lines
-from dflash_tui.core.export.document import ExportedPage, collect
+from dflash_tui.core.export.document import ExportedPage
 from dflash_tui.core.export.json_export import to_json
 from dflash_tui.core.rounds.cells import round_cells
 from dflash_tui.core.rounds.inspection import Inspection, inspect_step
@@ -20,6 +20,7 @@ from dflash_tui.core.rounds.trees import accepted_drafts, further_choices, num_p
 from engine.events import EmittedToken, Step, TurnFinished, TurnStarted, WidthChoice, event_from_dict
 from engine.rounds.store import RoundStore
 from support.events_for_tests import CHANCES, CHOICES, make_step, make_tree_step
+from tests.core.answers_for_tests import turns_of
 from tests.pace import examples
 
 SECOND = make_tree_step((0, 1, 0, 0))
@@ -46,7 +47,7 @@ def cells(step: Step, label: str, phase: Phase = "emit") -> list[str]:
 
 def answer_of(*steps: Step) -> ExportedPage:
     return ExportedPage(
-        "Why?", collect([TurnStarted(1, 5, 0, {}, "Why?"), *steps, TurnFinished(1, "stop", "")]).answers()
+        "Why?", tuple(turns_of([TurnStarted(1, 5, 0, {}, "Why?"), *steps, TurnFinished(1, "stop", "")]))
     )
 
 
@@ -107,16 +108,6 @@ def test_every_position_of_a_tree_has_a_sentence(step: Step) -> None:
     outcomes = [column.outcome for column in inspection.columns]
     assert outcomes[: step.num_accepted] == ["accepted"] * step.num_accepted
     assert set(outcomes[num_positions(step) :]) <= {"unverified", "bonus"} and "ended" not in outcomes
-
-
-def test_a_round_with_a_tree_is_summed_up() -> None:
-    assert seen(SECOND).summary == "kept 3, plus a bonus · checked a tree of 15 over 5 positions"
-    assert seen(NONE).summary == "kept 0, then corrected · checked a tree of 15 over 5 positions"
-    assert seen(make_tree_step((9,), rows=3)).summary.endswith("checked a tree of 2 over 2 positions")
-    assert seen(make_tree_step((9,), rows=2)).summary.endswith("checked a tree of 1 over 1 position")
-    stopped = replace(SECOND, emitted=SECOND.emitted[:3])
-    assert seen(stopped).summary.startswith("kept 3, then the answer ended: the rest was not needed ·")
-    assert {column.outcome for column in seen(stopped).columns[3:5]} == {"ended"}
 
 
 def test_phases_show_the_block_then_all_choices_then_verdicts() -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from dflash_tui.app.widgets.rounds.large_round import HallRound, round_lines
 from dflash_tui.app.widgets.rounds.step_table import Scene
-from dflash_tui.core.export.document import collect
 from dflash_tui.core.replay.bundled import find_recording
 from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.rounds.cells import draft_text, show_blanks
@@ -66,8 +65,7 @@ async def test_the_game_says_that_it_is_on_and_keeps_the_score(chat: Driver) -> 
 
 
 def test_cells_grow_with_the_terminal_and_a_correction_is_as_large_as_a_guess() -> None:
-    answers = collect(read_recording(find_recording("code")).events()).answers()
-    rounds = (step for answer in answers for step in answer.steps)
+    rounds = read_recording(find_recording("code")).steps
     step = next(step for step in rounds if step.emitted[-1].verdict == "corrected" and len(step.draft) == 15)
     sizes = []
     for width, height in ((56, 8), (76, 11), (116, 18), (196, 42)):

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from dflash_tui.core.export.document import Origin, collect
+from dflash_tui.core.export.document import Origin
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.race.race import RaceResult, as_race
@@ -64,10 +63,9 @@ def lesson(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def race() -> RaceResult:
     """The first two answers of the lesson: one token at a time, and with drafts."""
-    alone, drafted, *_ = collect(read_recording(find_recording("lesson")).events()).answers()
-    return as_race(
-        alone.question, [("alone", replace(alone, label="alone")), ("DFlash", replace(drafted, label="DFlash"))]
-    )
+    alone, drafted, *_ = read_recording(find_recording("lesson")).turns
+    alone.name, drafted.name = "alone", "DFlash"
+    return as_race(alone.question, [("alone", alone), ("DFlash", drafted)])
 
 
 @pytest.fixture(scope="module")

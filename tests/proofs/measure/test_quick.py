@@ -28,6 +28,7 @@ SCRIPTS = sorted(
 HELPERS = {
     "measure.gpu.check_recurrent": "times real shapes on a GPU; its kernels and rounds have tests at small ones",
     "measure.gpu.packed_pace": "times real shapes on a GPU",
+    "measure.gpu.started": "the process that check_start times",
 }
 """Scripts without ``--quick``, and why: each must still import."""
 NEEDS = {
@@ -36,6 +37,7 @@ NEEDS = {
 }
 UNSEEN = {
     "measure.gpu.check_wide",  # on some processors NumPy's products of 32 rows have other last bits than those of 16
+    "measure.gpu.check_exact",
     *("measure.gpu.check_kernels", "measure.gpu.check_mtp"),
     *("measure.gpu.check_rounds", "measure.gpu.check_speed", "measure.gpu.check_trees"),
 }
