@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from engine.commands import AttentionBackend, EngineOptions
-from engine.errors import UsageFailure
+from engine.errors import Option, UsageFailure
 from engine.kernels.reference.attention import flash_attention, reference_attention
 from engine.kernels.toolchain.jit import HAS_TRITON
 from engine.kv_cache.cache import Cache
