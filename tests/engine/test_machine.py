@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine import environment, machine
+from engine import machine
 from engine.errors import DeviceFailure, EngineFailure, failure_of
 from engine.loading.pair_loader import use_fitting_threads
 
@@ -42,20 +42,6 @@ def test_half_a_core_gets_one_thread(
         assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
-
-
-def test_who_said_how_openmp_s_threads_wait_is_listened_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
-        monkeypatch.delenv(name, raising=False)
-    environment.set_pytorch_variables()
-    assert os.environ["GOMP_SPINCOUNT"] == "1000"
-    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
-    environment.set_pytorch_variables()
-    assert os.environ["GOMP_SPINCOUNT"] == "7"
-    monkeypatch.delenv("GOMP_SPINCOUNT")
-    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
-    environment.set_pytorch_variables()
-    assert "GOMP_SPINCOUNT" not in os.environ
 
 
 @pytest.mark.parametrize(

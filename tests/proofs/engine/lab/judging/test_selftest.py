@@ -35,18 +35,6 @@ def test_the_bundled_pair_is_sound(bundled_pair: Path) -> None:
     assert sum(each.reached for each in found.bins) == sum(position.reached for position in found.positions)
 
 
-def test_a_drafter_that_reads_the_wrong_layers_is_seen(bundled_pair: Path, tmp_path: Path) -> None:
-    """The tensors fit, nothing fails, the text is the same; only the drafts are no good."""
-    drafter = shutil.copytree(bundled_pair / "drafter", tmp_path / "drafter")
-    config = json.loads((drafter / "config.json").read_text())
-    layers = config["dflash_config"]["target_layer_ids"]
-    config["dflash_config"]["target_layer_ids"] = layers[::-1]
-    (drafter / "config.json").write_text(json.dumps(config))
-    found = examined(bundled_pair / "target", drafter)
-    assert not found.healthy and found.exact
-    assert found.verdict.startswith("Wrong") and "not wired as it was trained" in found.verdict
-
-
 @pytest.mark.parametrize("shift", [1, -1])
 def test_taps_one_layer_off_are_named(bundled_pair: Path, tmp_path: Path, shift: int) -> None:
     """As where a format counts the embedding as the first output, and another doesn't."""
