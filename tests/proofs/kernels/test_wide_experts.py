@@ -15,16 +15,17 @@ pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpre
 FULL = (16,) * 4
 
 
+@pytest.mark.parametrize("most", [8, 16])
 @pytest.mark.parametrize(("rows", "shared"), [(FULL, 0.0), (FULL, 5.0), ((16, 3), 1.0), ((0, 0), 0.0)])
-def test_every_pair_stands_in_the_list_of_its_expert(rows: tuple[int, ...], shared: float) -> None:
+def test_every_pair_stands_in_the_list_of_its_expert(rows: tuple[int, ...], shared: float, most: int) -> None:
     experts, top_k = 20, 4
-    wide = WideAssignment.allocate(len(rows), experts, top_k, torch.device("cpu"))
+    wide = WideAssignment.allocate(len(rows), experts, top_k, torch.device("cpu"), most)
     wide.together.experts.fill_(7)
     wide.together.pairs.fill_(7)
     torch.manual_seed(0)
     common = shared * torch.randn(experts)
     for number, count in enumerate(rows):
-        tile, found = wide.tile(number), reference_assignment(torch.randn(count, experts) + common, top_k)
+        tile, found = wide.tile(number), reference_assignment(torch.randn(count, experts) + common, top_k, None, most)
         tile.experts.copy_(found.experts)
         tile.pairs.copy_(found.pairs)
     merge_assignments(wide)
