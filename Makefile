@@ -75,7 +75,6 @@ clean:
 	@$(INSTALL) --editable ".[test,proofs]" --constraint constraints.txt
 # z-lab's own implementation, for comparison. Alone: it pins data sets and clients that the tests don't touch.
 	@$(INSTALL) --no-deps --constraint constraints.txt dflash
-	@bash .ci/install-llama-cpp $(BIN)/python
 	@touch $@
 
 .venv/installed-clients: .ci/install-clients tests/proofs/serve/clients.txt .venv/installed-proofs

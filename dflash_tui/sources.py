@@ -8,7 +8,6 @@ from pathlib import Path
 from engine.commands import EngineOptions
 from engine.errors import UsageFailure
 from engine.files import working_folder
-from engine.hub.gguf import is_gguf
 
 from .core.advice import as_command
 from .core.failures import Failure
@@ -42,17 +41,6 @@ def engine_source(options: EngineOptions) -> SourceFactory:
     return lambda emit: EngineSource(options, emit)
 
 
-def llama_source(options: EngineOptions) -> SourceFactory:
-    """llama.cpp with a GGUF, as a child of this process."""
-
-    def create(emit: Emit) -> Source:
-        from .llamacpp.source import LlamaSource  # only who has a GGUF needs an HTTP client
-
-        return LlamaSource(options, emit)
-
-    return create
-
-
 def require_folder() -> None:
     """Raise :class:`Failure` in a folder that is gone, where PyTorch would end the process while it loads."""
     try:
@@ -62,10 +50,9 @@ def require_folder() -> None:
 
 
 def local_source(options: EngineOptions) -> SourceFactory:
-    """What answers on this machine: llama.cpp for a GGUF, the engine for everything else. Raises :class:`Failure` in a
-    folder that is gone."""
+    """The engine of this process. Raises :class:`Failure` in a folder that is gone."""
     require_folder()
-    return llama_source(options) if is_gguf(options.target) else engine_source(options)
+    return engine_source(options)
 
 
 def server_source(address: ServerAddress) -> SourceFactory:

@@ -5,27 +5,14 @@ from __future__ import annotations
 
 import os
 
-_set_here: dict[str, str] = {}
-
 
 def set_pytorch_variables() -> None:
     """Sets the variables that nobody else has set."""
     # Large tensors get pages of 2 MB. With those of 4 KB a pass on a CPU also waits for page tables: on a busy virtual
     # machine longer than for the weights themselves.
-    _tell("THP_MEM_ALLOC_ENABLE", "1")
+    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
     # Turns that OpenMP's threads (GNU's) spin for one another before they sleep. The default is 300 times as many:
     # where another program has taken a core, each of a pass's hundred products then waits for milliseconds. These few
     # outlast what PyTorch does between two products; the library takes as few by itself where threads outnumber cores.
     if "OMP_WAIT_POLICY" not in os.environ:
-        _tell("GOMP_SPINCOUNT", "1000")
-
-
-def child_environment() -> dict[str, str]:
-    """The environment for child processes, without the variables that were set here: llama.cpp uses OpenMP, too, but
-    needs its default waiting."""
-    return {name: value for name, value in os.environ.items() if _set_here.get(name) != value}
-
-
-def _tell(name: str, value: str) -> None:
-    if name not in os.environ:
-        os.environ[name] = _set_here[name] = value
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")

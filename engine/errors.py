@@ -43,6 +43,16 @@ class Fetch:
 
 
 @dataclass(frozen=True, slots=True)
+class Attach:
+    """Advice to ask a server."""
+
+    url: str
+
+    def __str__(self) -> str:
+        return f"ask {self.url}"
+
+
+@dataclass(frozen=True, slots=True)
 class Reinstall:
     """Advice to install the program again, since a part of it is missing."""
 
@@ -50,7 +60,7 @@ class Reinstall:
         return "install the package again"
 
 
-Advice = Option | Load | Fetch | Reinstall
+Advice = Option | Load | Fetch | Attach | Reinstall
 
 Text = str | tuple[str | Advice, ...]
 """Words for people, with advice where a front end has its own words."""

@@ -38,7 +38,7 @@ class TurnEvents:
         self.question = tokenizer.decode(prompt.ids) if ask.prompt else ask.messages[-1].content
         self.started = started
         self.piece, self.stream = tokenizer.piece, stream_of(tokenizer, prompt.ids)
-        self.meter = TurnMeter(len(prompt.ids))
+        self.meter, self.num_prompt_tokens, self.num_reused_tokens = TurnMeter(), len(prompt.ids), 0
         self.index = 0
         self.text = self.thought = ""
         """The answer so far, and what was thought."""
@@ -50,7 +50,7 @@ class TurnEvents:
 
     def begun(self, started: TurnStarted) -> TurnStarted:
         """The decoder's event with the question, and with the settings that were asked for."""
-        self.meter.num_reused_tokens = started.num_reused_tokens
+        self.num_reused_tokens = started.num_reused_tokens
         return replace(started, settings=self.settings.to_dict(), question=self.question)
 
     def step(self, done: Round) -> Step:
@@ -108,7 +108,8 @@ class TurnEvents:
         return EmittedColumns(ids, texts, done.verdicts, channels, _probabilities(done.probabilities))
 
     def finished(self) -> TurnFinished:
-        return TurnFinished(self.turn, self.reason, self.text, self.thought, self.meter.statistics())
+        statistics = self.meter.statistics(self.num_prompt_tokens, self.num_reused_tokens)
+        return TurnFinished(self.turn, self.reason, self.text, self.thought, statistics)
 
 
 def _width_choice(done: Round) -> WidthChoice | None:

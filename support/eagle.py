@@ -22,6 +22,12 @@ LAYER: dict[str, Any] = {
 }  # fmt: skip
 
 
+def depth_of(config: dict[str, Any]) -> int:
+    """How many layers it has."""
+    depth: int = config.get("transformer_layer_config", config)["num_hidden_layers"]
+    return depth
+
+
 def default_taps(depth: int) -> list[int]:
     """The outputs that a trainer reads of a target of this depth, where nothing names others."""
     return [1, depth // 2 - 1, depth - 4]
@@ -31,11 +37,12 @@ def eagle_config(layout: str, vocabulary: int, count: int | None, taps: Sequence
     """A config of this layout. ``taps``: outputs, which SafeAILab's doesn't name. ``count``: tokens of its own
     vocabulary."""
     if layout == "speculators":
+        depth = {"num_hidden_layers": fields.pop("num_hidden_layers", 1)}
         return {
             "architectures": ["Eagle3Speculator"],
             "speculators_model_type": "eagle3",
             "speculators_config": {"algorithm": "eagle3", "proposal_methods": [{"speculative_tokens": 3}]},
-            "transformer_layer_config": {**LAYER, "model_type": "llama", "vocab_size": vocabulary},
+            "transformer_layer_config": {**LAYER, **depth, "model_type": "llama", "vocab_size": vocabulary},
             "eagle_aux_hidden_state_layer_ids": [tap + 1 for tap in taps],
             "draft_vocab_size": count or vocabulary,
             "norm_before_residual": True,
@@ -48,11 +55,19 @@ def eagle_config(layout: str, vocabulary: int, count: int | None, taps: Sequence
     }  # fmt: skip
     if layout == "SafeAILab":
         return plain
+    if layout == "DeepSpec":
+        return {**plain, "architectures": ["Qwen3Eagle3Model"], "target_layer_ids": list(taps)}
     return {**plain, "eagle_config": {"eagle_aux_hidden_state_layer_ids": list(taps), "use_aux_hidden_state": True}}
 
 
 def eagle_weights(
-    config: dict[str, Any], vocabulary: int, count: int | None, taps: int, head_norms: bool, seed: int
+    config: dict[str, Any],
+    vocabulary: int,
+    count: int | None,
+    taps: int,
+    head_norms: bool,
+    seed: int,
+    embedding: bool = False,
 ) -> dict[str, Tensor]:
     """Random tensors, under the names of the speculators layout."""
     hidden, inter, head = LAYER["hidden_size"], LAYER["intermediate_size"], LAYER["head_dim"]
@@ -61,24 +76,28 @@ def eagle_weights(
         "fc.weight": (hidden, taps * hidden),
         "norm.weight": (hidden,),
         "lm_head.weight": (count or vocabulary, hidden),
-        **{
-            f"layers.0.{name}.weight": (hidden,)
-            for name in ("input_layernorm", "hidden_norm", "post_attention_layernorm")
-        },
-        "layers.0.self_attn.q_proj.weight": (queries, 2 * hidden),
-        "layers.0.self_attn.k_proj.weight": (keys, 2 * hidden),
-        "layers.0.self_attn.v_proj.weight": (keys, 2 * hidden),
-        "layers.0.self_attn.o_proj.weight": (hidden, queries),
-        "layers.0.mlp.gate_proj.weight": (inter, hidden),
-        "layers.0.mlp.up_proj.weight": (inter, hidden),
-        "layers.0.mlp.down_proj.weight": (hidden, inter),
     }
-    if head_norms:
-        shapes |= {f"layers.0.self_attn.{name}_norm.weight": (head,) for name in "qk"}
+    for index in range(depth_of(config)):
+        width = hidden if index else 2 * hidden
+        norms = ("input_layernorm", *(() if index else ("hidden_norm",)), "post_attention_layernorm")
+        of_layer: dict[str, tuple[int, ...]] = {
+            **dict.fromkeys(norms, (hidden,)),
+            "self_attn.q_proj": (queries, width),
+            "self_attn.k_proj": (keys, width),
+            "self_attn.v_proj": (keys, width),
+            "self_attn.o_proj": (hidden, queries),
+            "mlp.gate_proj": (inter, hidden),
+            "mlp.up_proj": (inter, hidden),
+            "mlp.down_proj": (hidden, inter),
+            **({f"self_attn.{name}_norm": (head,) for name in "qk"} if head_norms else {}),
+        }
+        shapes |= {f"layers.{index}.{name}.weight": shape for name, shape in of_layer.items()}
     if config.get("norm_before_fc"):
         shapes["input_norm.weight"] = (taps * hidden,)
     if config.get("fc_norm"):
         shapes |= {f"fc_norm.{place}.weight": (hidden,) for place in range(taps)}
+    if embedding:
+        shapes["embed_tokens.weight"] = (vocabulary, hidden)
     generator = torch.Generator().manual_seed(seed)
     noise = {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
     weights = {name: 1 + 0.25 * x if x.dim() == 1 else 0.15 * x for name, x in noise.items()}
@@ -94,15 +113,16 @@ def write_eagle(
     *,
     count: int | None = 40,
     head_norms: bool = False,
+    embedding: bool = False,
     seed: int = 5,
     **fields: Any,
 ) -> dict[str, Tensor]:
     """Saves a random drafter; returns its tensors under the names of the speculators layout."""
     folder.mkdir(parents=True, exist_ok=True)
     config = eagle_config(layout, vocabulary, count, taps, **fields)
-    tensors = eagle_weights(config, vocabulary, count, len(taps), head_norms, seed)
+    tensors = eagle_weights(config, vocabulary, count, len(taps), head_norms, seed, embedding)
     (folder / "config.json").write_text(json.dumps(config))
-    begin = "layers.0." if layout == "speculators" else "midlayer."
+    begin = "layers.0." if layout in ("speculators", "DeepSpec") else "midlayer."
     stored = {name.replace("layers.0.", begin): tensor for name, tensor in tensors.items()}
     save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
     return tensors
@@ -115,7 +135,8 @@ class ReferenceEagle:
         self, config: dict[str, Any], tensors: dict[str, Tensor], embedding: Tensor, head: Tensor | None = None
     ):
         """``embedding``: the target's, without its scale. ``head``: the target's, for a drafter without one."""
-        self.config, self.tensors, self.embedding = config, tensors, embedding
+        self.config, self.tensors = config, tensors
+        self.embedding = tensors.get("embed_tokens.weight", embedding)
         self.layer = {**LAYER, **config.get("transformer_layer_config", config)}
         self.head = tensors.get("lm_head.weight", head)
 
@@ -146,24 +167,37 @@ class ReferenceEagle:
         return features @ self.tensors["fc.weight"].T
 
     def _last(self, embedded: Tensor, hidden: Tensor) -> Tensor:
-        """The residual stream behind the layer, of the last row, [1, hidden]."""
-        w = {name.removeprefix("layers.0."): tensor for name, tensor in self.tensors.items()}
-        eps, n, d = self.layer["rms_norm_eps"], len(hidden), self.layer["head_dim"]
-        normed = rms(hidden, w["hidden_norm.weight"], eps)
-        u = torch.cat((rms(embedded, w["input_layernorm.weight"], eps), normed), dim=-1)
-        heads, theta = {}, self.layer["rope_theta"]
+        """The residual stream behind the layers, of the last row, [1, hidden]."""
+        eps, depth = self.layer["rms_norm_eps"], depth_of(self.config)
+        x = hidden
+        for index in range(depth):
+            begin = f"layers.{index}."
+            w = {name.removeprefix(begin): each for name, each in self.tensors.items() if name.startswith(begin)}
+            u = rms(x if index else embedded, w["input_layernorm.weight"], eps)
+            if index == 0:
+                normed = rms(hidden, w["hidden_norm.weight"], eps)
+                u = torch.cat((u, normed), dim=-1)
+                x = normed if self.config.get("norm_before_residual") else hidden
+            first = len(x) - 1 if index == depth - 1 else 0
+            x = x[first:] + self._attend(w, u, first) @ w["self_attn.o_proj.weight"].T
+            h = rms(x, w["post_attention_layernorm.weight"], eps)
+            gate, up = h @ w["mlp.gate_proj.weight"].T, h @ w["mlp.up_proj.weight"].T
+            x = x + (gate * torch.sigmoid(gate) * up) @ w["mlp.down_proj.weight"].T
+        return x
+
+    def _attend(self, w: dict[str, Tensor], u: Tensor, first: int) -> Tensor:
+        """[n - first, heads * head_dim] of the rows from ``first`` on."""
+        eps, n, d, theta = self.layer["rms_norm_eps"], len(u), self.layer["head_dim"], self.layer["rope_theta"]
+        heads = {}
         for each in "qkv":
             x = (u @ w[f"self_attn.{each}_proj.weight"].T).view(n, -1, d)
             if f"self_attn.{each}_norm.weight" in w:
                 x = rms(x, w[f"self_attn.{each}_norm.weight"], eps)
             heads[each] = x if each == "v" else rotate(x, list(range(n)), theta)
+        later = torch.ones(n, n).triu(1)[first:].bool()
         mixed = []
         for head in range(heads["q"].shape[1]):
             shared = head * heads["k"].shape[1] // heads["q"].shape[1]
-            scores = heads["q"][-1:, head] @ heads["k"][:, shared].T / d**0.5
-            mixed.append(scores.softmax(dim=-1) @ heads["v"][:, shared])
-        x = normed[-1:] if self.config.get("norm_before_residual") else hidden[-1:]
-        x = x + torch.cat(mixed, dim=-1) @ w["self_attn.o_proj.weight"].T
-        h = rms(x, w["post_attention_layernorm.weight"], eps)
-        gate, up = h @ w["mlp.gate_proj.weight"].T, h @ w["mlp.up_proj.weight"].T
-        return x + (gate * torch.sigmoid(gate) * up) @ w["mlp.down_proj.weight"].T
+            scores = heads["q"][first:, head] @ heads["k"][:, shared].T / d**0.5
+            mixed.append(scores.masked_fill(later, float("-inf")).softmax(dim=-1) @ heads["v"][:, shared])
+        return torch.cat(mixed, dim=-1)

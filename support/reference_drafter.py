@@ -53,11 +53,29 @@ class ReferenceDrafter:
     def _layer(self, index: int, context: Tensor, x: Tensor) -> Tensor:
         w = {name.split(f"layers.{index}.")[1]: t for name, t in self.weights.items() if f"layers.{index}." in name}
         eps = self.config["rms_norm_eps"]
-        h = rms(x, w["input_layernorm.weight"], eps)
-        x = x + self._attend(index, w, context, h) @ w["self_attn.o_proj.weight"].T
-        h = rms(x, w["post_attention_layernorm.weight"], eps)
-        gate, up = h @ w["mlp.gate_proj.weight"].T, h @ w["mlp.up_proj.weight"].T
-        return x + (gate * torch.sigmoid(gate) * up) @ w["mlp.down_proj.weight"].T
+
+        def attend(h: Tensor) -> Tensor:
+            return self._attend(index, w, context, h) @ w["self_attn.o_proj.weight"].T
+
+        def feed(h: Tensor) -> Tensor:
+            gate, up = h @ w["mlp.gate_proj.weight"].T, h @ w["mlp.up_proj.weight"].T
+            return (gate * torch.sigmoid(gate) * up) @ w["mlp.down_proj.weight"].T
+
+        for conv, norm, branch in (("attention", "input", attend), ("mlp", "post_attention", feed)):
+            h = rms(x, w[f"{norm}_layernorm.weight"], eps)
+            if f"{conv}_conv.base_kernel" in w:  # DFlash 2
+                x = x + self._mix(w, conv, h, branch(self._mix(w, conv, h, h, 0)), 1)
+            else:
+                x = x + branch(h)
+        return x
+
+    def _mix(self, w: dict[str, Tensor], conv: str, h: Tensor, z: Tensor, side: int) -> Tensor:
+        """Rows z, each with the ones before it in the block, by weights that the rows h choose."""
+        base = w[f"{conv}_conv.base_kernel"][side]
+        chosen = (h @ w[f"{conv}_conv.kernel_projection.weight"].T).view(len(h), 2, len(base), -1)[:, side]
+        chosen = chosen.repeat_interleave(z.shape[1] // chosen.shape[-1], dim=-1)
+        taps = [(base[tap] + chosen[tap:, tap]) * z[: len(z) - tap] for tap in range(len(base))]
+        return sum(torch.nn.functional.pad(each, (0, 0, tap, 0)) for tap, each in enumerate(taps))  # type: ignore[return-value]
 
     def _attend(self, index: int, w: dict[str, Tensor], context: Tensor, h: Tensor) -> Tensor:
         start, size, d = context.shape[0], h.shape[0], self.config["head_dim"]

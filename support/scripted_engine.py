@@ -260,7 +260,7 @@ def _reason(reason: str) -> FinishReason:
 
 
 def _statistics(steps: list[Step]) -> TurnStatistics:
-    meter = TurnMeter(num_prompt_tokens=40, num_reused_tokens=12)
+    meter = TurnMeter()
     for step in steps:
         meter.add(step)
-    return meter.statistics()
+    return meter.statistics(40, 12)

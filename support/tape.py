@@ -78,7 +78,7 @@ class Tape:
         """True when Close came meanwhile."""
         self._emit(TurnStarted(ask.turn, 40, 0, ask.settings.to_dict()))
         self._emit(PrefillDone(ask.turn, 1.0))
-        meter, text = TurnMeter(40, 0), []
+        meter, text = TurnMeter(), []
         most, self._loaded = self._loaded, 0
         started, tokens, interrupt = time.monotonic(), 0, None
         for step in endless(self._steps, ask.turn, self._pace):
@@ -95,7 +95,7 @@ class Tape:
             meter.add(step)
             text += [token.text for token in step.emitted]
         reason = "stopped" if interrupt else "stop"
-        self._emit(TurnFinished(ask.turn, reason, "".join(text), "", meter.statistics()))  # type: ignore[arg-type]
+        self._emit(TurnFinished(ask.turn, reason, "".join(text), "", meter.statistics(40)))  # type: ignore[arg-type]
         return isinstance(interrupt, Close)
 
     def _wait(self, seconds: float) -> Stop | Close | None:

@@ -90,7 +90,7 @@ def vllm(python: Path, folder: Path) -> Iterator[str]:
         finally:
             os.killpg(server.pid, signal.SIGTERM)
             try:
-                server.wait(30)
+                server.wait(60)
             except subprocess.TimeoutExpired:
                 os.killpg(server.pid, signal.SIGKILL)
 
@@ -108,7 +108,7 @@ def wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
 
 def counters(url: str) -> list[int]:
     """Rounds, drafted and accepted tokens, of all questions so far."""
-    with urllib.request.urlopen(f"{url}/metrics", timeout=20) as response:
+    with urllib.request.urlopen(f"{url}/metrics", timeout=60) as response:
         text = response.read().decode()
     found = [
         re.findall(rf"^vllm:spec_decode_{name}_total\{{.*\}} ([\d.e+]+)$", text, re.MULTILINE) for name in COUNTERS
@@ -135,7 +135,7 @@ def compare(url: str) -> None:
         )
         differences += screen != own
     source.send(Close())
-    source.join(5)
+    source.join(60)
     raise SystemExit(f"{differences} of {len(QUESTIONS)} answers differ" if differences else 0)
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -34,11 +35,41 @@ def test_ruff_finds_nothing() -> None:
     assert found.returncode == 0, found.stdout + found.stderr
 
 
+COUNTED = re.compile(
+    r"""\ (?:\w+\ )?(?:tokens|rounds|passes|drafts|rows|answers|questions|lines|requests|conversations|characters
+    | words|bytes|runs|files|messages|turns|branches|matches|places)\b(?!\ a\b)""",
+    re.VERBOSE,
+)
+NEVER_ONE = re.compile(
+    r"^[A-Z_]+$|limit|most|len\((?:matching|different|done)\)|match\.length|thousands|what|wh?ere|who|block$"
+)
+"""Counts that are two at least, and what is no count."""
+
+
+def test_counts_have_their_noun_from_one_place() -> None:
+    """A number in a text before a plural would say "1 tokens" one day: ``counted`` knows. Those with a fraction are
+    plurals."""
+    found = []
+    recorded = ("lesson", "traces")  # their counts are those of recordings that come with the program
+    for path in (ROOT / "dflash_tui").rglob("*.py"):
+        if path.parent.name in recorded:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            parts = node.values if isinstance(node, ast.JoinedStr) else []
+            for value, behind in pairwise(parts):
+                if not (isinstance(value, ast.FormattedValue) and isinstance(behind, ast.Constant)):
+                    continue
+                whole = value.format_spec is None or ast.unparse(value.format_spec) == "f','"
+                if whole and COUNTED.match(str(behind.value)) and not NEVER_ONE.search(ast.unparse(value.value)):
+                    found.append(f"{path.relative_to(ROOT)}:{value.lineno}: {ast.unparse(node)}")
+    assert found == []
+
+
 SYSTEM_ALONE = re.compile(
     r"""^[ ]*(?:import|from)\s+(?:fcntl|termios|tty|pty|resource|pwd|grp|msvcrt|winreg|syslog)\b
     | \bos\.(?:fork|killpg|getuid|geteuid|getpgrp|tcgetpgrp|setsid|pread|sysconf|sched_getaffinity|mkfifo|startfile)\b
     | \bos\.O_(?:NONBLOCK|CLOEXEC|NOCTTY|DIRECTORY|NOFOLLOW|BINARY)\b | \bos\.name\b
-    | \bsignal\.SIG(?!INT\b|TERM\b)[A-Z]+\d?\b | \bsys\.platform\b | start_new_session""",
+    | \bsignal\.SIG(?!INT\b|TERM\b)[A-Z]+\d?\b | \bsys\.platform\b""",
     re.VERBOSE | re.MULTILINE,
 )
 """What one operating system has and another lacks."""
@@ -46,7 +77,6 @@ WHERE_SYSTEMS_DIFFER = {
     "dflash_tui/core/platforms.py",
     "engine/machine.py",
     "engine/files/cache_folder.py",  # whose the folder is where there is no home
-    "dflash_tui/llamacpp/child.py",  # a process that imports nothing of this program
     "engine/lab/demo/judging/program_runner.py",  # judges answers that are programs, and is in no wheel
 }
 

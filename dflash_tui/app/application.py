@@ -26,7 +26,7 @@ from engine.events import ErrorKind
 from .actions import ACTIONS, BoundChatScreen
 from .chat.fitting import by_fitness
 from .chat.screen import ChatScreen
-from .keymap import accepted_keys, keys_in_force, said_with
+from .keymap import keys_in_force
 from .notices import clear_notices
 from .screens.palette import InOrder
 from .themed import ThemedApp
@@ -56,10 +56,6 @@ class ChatApp(ThemedApp):
     ) -> None:
         super().__init__(theme, screen_options)
         self.chat_screen = BoundChatScreen(settings, out_dir, queue, source, begin)
-        self.typed = begin.typed if begin else b""
-        self._keys = accepted_keys(self.screen_options.keys, ACTIONS)
-        """The user's own keys, and which of them could not be taken."""
-        self.chat_screen.with_keys = said_with(self._keys.keymap, ACTIONS)
         self.chat_screen.viewer.motion.moves = not self.screen_options.reduced_motion
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
@@ -70,9 +66,7 @@ class ChatApp(ThemedApp):
                 if action.listed:
                     slash = f"/{action.slash}" if action.slash else ""
                     name = f"{action.label:{PALETTE_NAMES}} {keys.get(action.id, ''):{PALETTE_KEYS}} {slash}"
-                    yield SystemCommand(
-                        name.rstrip(), screen.with_keys(action.title), partial(screen.action_act, action.id)
-                    )
+                    yield SystemCommand(name.rstrip(), action.title, partial(screen.action_act, action.id))
         yield from super().get_system_commands(screen)
 
     async def on_event(self, event: events.Event) -> None:
@@ -86,8 +80,7 @@ class ChatApp(ThemedApp):
         self.chat_screen.leave()
 
     def notify(self, message: str, *, title: str = "", markup: bool = True, **options: Any) -> None:
-        """Show a notice as Textual does, but name the user's own keys in it and put the title on the message's line."""
-        message = self.chat_screen.with_keys(message)
+        """Show a notice as Textual does, but put the title on the message's line."""
         if title:
             text = Content.from_markup(message) if markup else Content(message)
             message, markup = Content.assemble((title, "bold"), "  ", text).markup, True
@@ -100,7 +93,6 @@ class ChatApp(ThemedApp):
     def on_mount(self) -> None:
         self._catch_signals()
         self.push_screen(self.chat_screen)
-        self._take_keys()
 
     def on_ready(self) -> None:
         # The engine thread imports torch, which keeps the interpreter busy: the first frame goes first. Nothing is
@@ -113,11 +105,6 @@ class ChatApp(ThemedApp):
         failure = self.chat_screen.chat.reducer.failure
         return failure.kind if failure else None
 
-    def _take_keys(self) -> None:
-        self.set_keymap(self._keys.keymap)
-        if problems := self._keys.mistakes + self._keys.losses:
-            self.notify("\n".join(problems), title="Keys", severity="warning", timeout=10, markup=False)
-
     def _catch_signals(self) -> None:
         """Leave through Textual, which gives the terminal back, instead of dying in the alternate screen."""
         loop = asyncio.get_running_loop()
@@ -125,7 +112,7 @@ class ChatApp(ThemedApp):
             try:
                 loop.add_signal_handler(number, partial(self._leave, code))
             except (NotImplementedError, RuntimeError):
-                # Windows, or a test that runs outside the main thread.
+                # A test that runs outside the main thread.
                 return
 
     def _leave(self, code: int) -> None:

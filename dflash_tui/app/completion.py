@@ -9,8 +9,6 @@ from dflash_tui.core.attachments.mentions import completions
 from dflash_tui.core.desk.command import Command, Host
 from dflash_tui.core.text.harmless import sanitise
 
-from .keymap import NameKeys
-
 NO_KEYS: Mapping[str, str] = {}
 
 
@@ -45,7 +43,6 @@ def complete(
     text: str,
     commands: Iterable[Command[Host]],
     host: Host,
-    in_keys: NameKeys = str,
     keys: Mapping[str, str] = NO_KEYS,
 ) -> list[Candidate]:
     """Candidates for a prompt, best first: commands, then their values. None for other or already complete text.
@@ -61,7 +58,7 @@ def complete(
         candidates = [
             Candidate(
                 f"/{command.slash}{' ' if command.takes else ''}",
-                in_keys(command.title),
+                command.title,
                 command.takes,
                 keys.get(command.id, ""),
             )

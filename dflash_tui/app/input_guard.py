@@ -21,7 +21,8 @@ OPEN_SECONDS = 2.0
 LONGEST = 4096
 """Bytes of an open sequence that are kept: none that means something has as many."""
 
-PASTE, PASTE_END = b"\x1b[200~", b"\x1b[201~"
+PASTE = b"\x1b[200~"
+PASTE_END, LONGEST_END = re.compile(rb"(?:\x1b\[|\xc2?\x9b)201~"), 6
 
 _LETTER_FORM = (
     rb"[\x00-\x1a\x1c-\x7f]|\xc2[\xa0-\xbf]|[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}"
@@ -37,12 +38,13 @@ _STRING = re.compile(rb"\x1b[\]PX^_]")
 """What begins a control string: OSC, DCS, SOS, PM, APC."""
 _STRING_END = re.compile(rb"\x1b\\|\xc2\x9c|\x07|[\x18\x1a]|(?=\x1b[^\\])|(?=[\x00-\x06\x08-\x17\x19\x1c-\x1f\x7f])")
 """What ends it: ST or a bell; or anything that stands in none, such as Enter."""
-_EIGHT_BITS = re.compile(
-    rb"\xc2?(?:\x9b[0-?]+[ -/]*[@-~]|\x8f[A-Z]|[\x90\x98\x9d-\x9f][ -~]*(?:\xc2?\x9c|\x07|\x1b\\))"
-)
-"""Sequences and control strings that begin with one character in place of Esc and a letter."""
+_EIGHT_BITS_END = re.compile(rb"\x9c|%b" % _STRING_END.pattern)
+"""What ends one of a terminal that sends eight bits and no UTF-8: in that, letters hold such a byte."""
+_EIGHT_BITS = re.compile(rb"\xc2?([\x8f\x90\x98\x9b\x9d-\x9f])")
+"""What stands in terminals of eight bits for Esc with the letter of a sequence or of a control string."""
 _REPORTS = re.compile(rb"(?:\x1b\[(?:<[\d;-]*[Mm]|[IO]|M[\x20-\xff]{3}))+")
 """A mouse that moves, and the focus: nothing of a paste."""
+_NOT_PASTED = re.compile(rb"\x00|%b|%b" % (re.escape(PASTE), _REPORTS.pattern))
 _ESCAPE_KEY = re.compile(rb"\x1b(?:\[27(?:;[\d:]*)*u)?")
 
 
@@ -68,8 +70,8 @@ class InputGuard:
         """What has come of a paste."""
         self._escaped = False
         """Whether Esc alone is the newest that has come of a paste."""
-        self._in_string = False
-        """Whether a control string is being taken away."""
+        self._string_end: re.Pattern[bytes] | None = None
+        """What ends the control string that is being taken away; None outside of one."""
 
     def feed(self, data: bytes) -> Iterator[Input]:
         """What is whole with these bytes, in order."""
@@ -80,13 +82,13 @@ class InputGuard:
             if self._paste is not None:
                 before = len(self._paste)
                 self._paste += data
-                end = self._paste.find(PASTE_END, max(0, before - len(PASTE_END)))
-                if end < 0:
+                end = PASTE_END.search(self._paste, max(0, before - LONGEST_END))
+                if end is None:
                     return
-                data = bytes(self._paste[end + len(PASTE_END) :])
-                yield self._end_paste(self._paste[:end])
-            elif self._in_string:
-                data = self._skip_string(data)
+                data = bytes(self._paste[end.end() :])
+                yield self._end_paste(self._paste[: end.start()])
+            elif self._string_end is not None:
+                data = self._skip_string(data, self._string_end)
             else:
                 inputs, data = self._first(data)
                 if inputs is not None:
@@ -98,8 +100,8 @@ class InputGuard:
         if self._paste is not None:
             seconds = SEQUENCE_SECONDS if self._escaped else OPEN_SECONDS
         elif self._held == b"\x1b":
-            seconds = SEQUENCE_SECONDS if self._in_string else self._escape_seconds
-        elif self._in_string or len(self._held) > 2:
+            seconds = self._escape_seconds if self._string_end is None else SEQUENCE_SECONDS
+        elif self._string_end is not None or len(self._held) > 2:
             seconds = OPEN_SECONDS
         elif self._held[:1] == b"\x1b":
             seconds = SEQUENCE_SECONDS
@@ -111,7 +113,7 @@ class InputGuard:
         """What is whole because nothing followed in time: Esc, Alt with a key, a paste whose end was lost."""
         if self.patience != 0:
             return
-        held, self._held, self._in_string = self._held, b"", False
+        held, self._held, self._string_end = self._held, b"", None
         if self._paste is not None:
             yield self._end_paste(_SEQUENCE.sub(b"", self._paste).rstrip(b"\x1b"))
         elif held[:1] == b"\x1b" and len(held) <= 2:
@@ -122,20 +124,24 @@ class InputGuard:
         if text := _TEXT.match(data):
             return Input("text", text[0].decode(errors="ignore")), data[text.end() :]
         if eight := _EIGHT_BITS.match(data):
-            return None, data[eight.end() :]
+            begun, data = bytes((0x1B, eight[1][0] - 0x40)), data[eight.end() :]
+            if _STRING.match(begun):
+                self._string_end = _EIGHT_BITS_END if eight[0] == eight[1] else _STRING_END
+                return None, data
+            data = begun + data
         if data[:1] != b"\x1b":
             self._held = data if _HALF_LETTER.fullmatch(data) else b""
             return None, b"" if self._held else data[1:]
         if whole := _SEQUENCE.match(data):
             if whole[0] == PASTE:
                 self._paste = bytearray()
-            known = whole[0] not in (PASTE, PASTE_END)
+            known = whole[0] != PASTE and not PASTE_END.fullmatch(whole[0])
             return (Input("sequence", whole[0].decode("latin-1")) if known else None), data[whole.end() :]
         if _HALF_SEQUENCE.fullmatch(data) or _STRING.fullmatch(data):
             self._held = data[:LONGEST]
             return None, b""
         if _STRING.match(data):
-            self._in_string = True
+            self._string_end = _STRING_END
             return None, data[2:]
         if data[1:2] == b"\x1b":
             return Input("sequence", "\x1b"), data[1:]
@@ -149,15 +155,15 @@ class InputGuard:
         self._held = data if _HALF_LETTER.fullmatch(data, 1) else b""
         return None, b"" if self._held else data[1:]
 
-    def _skip_string(self, data: bytes) -> bytes:
-        """The bytes behind the control string; a beginning of its end is held."""
-        end = _STRING_END.search(data)
+    def _skip_string(self, data: bytes, form: re.Pattern[bytes]) -> bytes:
+        """The bytes behind the control string, which ends as ``form`` says; a beginning of its end is held."""
+        end = form.search(data)
         if end is None:
             self._held = data[-1:] if data[-1:] in (b"\x1b", b"\xc2") else b""
             return b""
-        self._in_string = False
+        self._string_end = None
         return data[end.end() :]
 
     def _end_paste(self, text: bytes | bytearray) -> Input:
         self._paste = None
-        return Input("paste", text.decode(errors="replace").replace("\x00", ""))
+        return Input("paste", _NOT_PASTED.sub(b"", text).decode(errors="replace"))

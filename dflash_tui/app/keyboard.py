@@ -164,9 +164,7 @@ class PatientDriver(LinuxDriver):
     def _typed_before(self) -> bytes:
         """What was typed while the terminal still gathered lines, where Enter makes a new line. The last one sends the
         question; those before it belong to a paste."""
-        typed, self._owner.typed = self._owner.typed, b""
-        if select([self.fileno], [], [], 0)[0]:
-            typed += self._read()
+        typed = self._read() if select([self.fileno], [], [], 0)[0] else b""
         return typed[:-1] + b"\r" if typed.endswith(b"\n") else typed
 
 

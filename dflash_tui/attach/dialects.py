@@ -11,6 +11,7 @@ from typing import Any
 from dflash_tui.core.settings.decoding import SETTINGS
 from dflash_tui.core.settings.servers import Dialect as DialectName
 from dflash_tui.core.source import Feature
+from dflash_tui.core.text.counted import counted
 from engine.commands import Ask, GenerationSettings
 from engine.events import Clock, EngineReady, Notice
 
@@ -108,7 +109,7 @@ class Dialect(ABC):
             return Notice("Speculation is off on this server: it drafted nothing.", self.advice)
         if not accepted and drafted > 8:
             return Notice(
-                f"This server drafted {drafted} tokens and accepted none: speculation only costs here.",
+                f"This server drafted {counted(drafted, 'token')} and accepted none: speculation only costs here.",
                 "Look whether the drafter was made for this target, and whether both have the same vocabulary.",
             )
         return None

@@ -16,21 +16,19 @@ from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 from dflash_tui.core.settings.addresses import address_for
-from dflash_tui.core.settings.config import KEYS_TABLE, Gauges
+from dflash_tui.core.settings.config import Gauges
 from dflash_tui.core.settings.presets import Preset, find_preset
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import SourceFactory, Wanted
 from dflash_tui.core.version import PROGRAM, installed_version
 from dflash_tui.sources import Target
 from engine.commands import AttentionBackend, EngineOptions
-from engine.hub.gguf import is_gguf
 from engine.loading.cuda_context import wake_gpu
 
 from .commands.sessions import continued, conversation_to_continue
 from .first_contact import BUNDLED, suggest_model
 from .flags.chat_flags import ENGINE_TOPICS, Flags, apply_preset, attached_files, wanted_by
 from .flags.completing import A_MODEL, among
-from .flags.config_files import CORRECT, key_mistakes
 from .flags.decoding import decoding_flags
 from .flags.options import TOPICS, Flag, flag, variable_of, write_options
 from .flags.pair import DEVICE, DIALECT, OFFLINE, SERVER, WEIGHTS, typed_flags
@@ -43,19 +41,18 @@ from .invocation import Invocation
 from .logs import log_to_file
 from .models import models_of
 from .problems import Problem
-from .terminal.background import bare_terminal, has_screen, in_browser, suited_theme
 from .terminal.saying import remark
+from .terminal.screen import bare_terminal, has_screen, in_browser
 from .tracing import finish_trace, open_trace, recorded
 
 EXAMPLES = """\
 Chat with a DFlash pair in the terminal; with a prompt: print the answer and end.
-MODEL: a folder, a GGUF, a hub name or a server's URL; without it, the bundled pair.
+MODEL: a folder, a hub name or a server's URL; without it, the bundled pair.
 
   dflash-chat                                     open the chat
   dflash-chat -p "Write a quicksort in Python"    print the answer
   dflash-chat -p "A drone page" -x -o drone.html  save the code of the answer
   dflash-chat http://localhost:8000               attach to vLLM, llama.cpp, SGLang
-  dflash-chat model.gguf                          any GGUF, in llama.cpp
   dflash-chat pull google/gemma-4-26B-A4B-it      fetch a model and its drafter
   dflash-chat doctor                              what this machine can run
   dflash-chat lesson, or dflash-chat tour         speculative decoding, explained
@@ -157,21 +154,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     topic="models",
     type=click.Choice(get_args(AttentionBackend)),
     default="auto",
-    help="Kernels of the target's attention.",
-)
-@flag(
-    "--draft-attention-backend",
-    topic="models",
-    type=click.Choice(get_args(AttentionBackend)),
-    default="auto",
-    help="Kernels of the drafter's attention.",
-)
-@flag(
-    "--noise-embed-scale",
-    topic="models",
-    type=Amount(),
-    metavar="X",
-    help="Scale of the embeddings that the drafter reads, instead of its config's.",
+    help="Kernels of attention.",
 )
 @flag(
     "--out",
@@ -213,7 +196,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     metavar="NAME",
     callback=check_theme,
     shell_complete=among(themes),
-    help="Colours of the chat; auto asks the terminal.",
+    help="Colours of the chat.",
 )
 @flag("--ascii", topic="screen", is_flag=True, help=SCREEN_FLAGS["ascii"])
 @flag("--reduced-motion", topic="screen", is_flag=True, help=SCREEN_FLAGS["reduced_motion"])
@@ -236,8 +219,6 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
     target = chosen.target(given, typed_flags(ENGINE_TOPICS), invocation.config)
     files = attached_files(chosen.files)
     wanted = wanted_by(given)
-    if is_gguf(chosen.model):  # llama.cpp is started without it
-        wanted = {feature: flag for feature, flag in wanted.items() if feature != "speculation"}
     if chosen.out is not None:
         check_directory(chosen.out)
     in_lines = chosen.prompt is None and (chosen.plain or bare_terminal())
@@ -248,16 +229,13 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
     if chosen.timeout is not None:  # waiting for stdin counts
         chosen = replace(chosen, timeout=max(chosen.timeout - (time.monotonic() - begun), 0.0))
     if text is not None:
-        try:
-            return _answer(text, files, target, chosen, wanted, invocation)
-        finally:
-            _tell_keys(invocation)
+        return _answer(text, files, target, chosen, wanted, invocation)
     _require_a_chat(given, in_lines)
     attached = isinstance(target, ServerAddress)
     source = invocation.source(target if isinstance(target, ServerAddress) else suggest_model(target))
     if in_lines:
         return _chat_in_lines(source, chosen, wanted, invocation)
-    if not (attached or is_gguf(chosen.model) or chosen.device == "cpu"):
+    if not (attached or chosen.device == "cpu"):
         wake_gpu()  # takes the driver seconds: the screen is imported and drawn meanwhile
     return _open_chat(source, chosen, wanted, invocation)
 
@@ -302,28 +280,17 @@ def _answer(
         finish_trace(recording)
 
 
-def _tell_keys(invocation: Invocation) -> None:
-    """Print what is wrong with the keys in the settings, as the chat does: scripts read the same file."""
-    mistakes = key_mistakes(invocation.config.keys)
-    for mistake in mistakes:
-        remark(f"dflash-chat: [{KEYS_TABLE}] {mistake}")
-    if mistakes:
-        remark(f"  {CORRECT}")
-
-
 def _open_chat(source: SourceFactory, flags: Flags, wanted: Wanted, invocation: Invocation) -> int:
     conversation, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
     settings = continued(flags.settings, conversation, _preset(flags, invocation))
-    screen_options = chosen_screen_options(flags.ascii, flags.reduced_motion, flags.no_mouse, invocation.config)
+    screen_options = chosen_screen_options(flags.ascii, flags.reduced_motion, flags.no_mouse)
     screen_options = replace(screen_options, rendered=flags.rendered, gauges=flags.gauges)
     trace = open_trace(flags.trace)
-    with suited_theme(flags.theme) as suited:
-        # Imported where the screen opens: headless mode must not wait for Textual.
-        from dflash_tui.app.main import run_chat
+    # Imported where the screen opens: headless mode must not wait for Textual.
+    from dflash_tui.app.main import run_chat
 
-        theme = suited.theme
-    begin = replace(_start(flags, conversation, wanted, invocation), typed=suited.typed)
-    return run_chat(source, settings, flags.out or DEFAULT_OUT, theme, begin, log, trace, screen_options)
+    begin = _start(flags, conversation, wanted, invocation)
+    return run_chat(source, settings, flags.out or DEFAULT_OUT, flags.theme, begin, log, trace, screen_options)
 
 
 def _chat_in_lines(source: SourceFactory, flags: Flags, wanted: Wanted, invocation: Invocation) -> int:

@@ -9,8 +9,8 @@ from dflash_tui.core.files.places import keep, read_kept
 from engine.commands import EngineOptions
 from engine.tools.suggestion import Suggestion, suggest_pair
 
-from .terminal.background import in_browser
 from .terminal.saying import remark
+from .terminal.screen import in_browser
 
 BUNDLED = "bundled"
 """Stands for the bundled pair where a MODEL is named, whatever was answered."""

@@ -19,6 +19,7 @@ import click
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.files.places import log_file, settle_home
+from dflash_tui.core.platforms import UNFIT
 from dflash_tui.core.settings.config import Config
 from dflash_tui.core.text.harmless import signed
 from dflash_tui.sources import Attach, Engine, local_source, server_source
@@ -64,6 +65,8 @@ WITHOUT_CONFIG = ("config", "help", "doctor", "completion")
 def program() -> NoReturn:
     """What ``dflash-chat`` runs: :func:`main`, then out: in an orderly way, unless a thread is in native code still, as
     when the program is left while models load."""
+    if UNFIT:
+        raise SystemExit(UNFIT)
     code = main()
     if code in (ExitCode.INTERRUPTED, ExitCode.TERMINATED, ExitCode.TIMEOUT):
         with suppress(OSError, ValueError):

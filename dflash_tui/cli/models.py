@@ -15,7 +15,6 @@ from dflash_tui.core.source import SourceFactory
 from dflash_tui.sources import Target
 from engine.commands import DFLASH, MTP, NO_DRAFTER, EngineOptions
 from engine.errors import EngineFailure
-from engine.hub.gguf import is_gguf
 
 from .first_contact import BUNDLED
 from .flags.chat_flags import Flags
@@ -71,8 +70,6 @@ def _check(options: EngineOptions) -> None:
     """Raise ``WeightsFailure`` for a name that can't be found, before the model that answers now is let go."""
     from engine.hub.pairs import INSTEAD_OF_DRAFTER, check_name  # all families' configs: not before the first frame
 
-    if is_gguf(options.target):
-        return
     if options.target is not None:
         check_name(options.target)
     if options.drafter is not None and options.drafter not in (DFLASH, MTP, NO_DRAFTER):
@@ -89,5 +86,5 @@ def _names(invocation: Invocation) -> Iterator[str]:
         here = sorted(Path().iterdir())
     except OSError:  # a folder that may not be read
         here = []
-    yield from (str(path) for path in here if is_gguf(str(path)) or (path / "config.json").is_file())
+    yield from (str(path) for path in here if path.suffix == ".gguf" or (path / "config.json").is_file())
     yield from dict.fromkeys((*cached_names(), *known_names()))

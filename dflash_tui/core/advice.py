@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.errors import Advice, Fetch, Load, Option, Reinstall
+from engine.errors import Advice, Attach, Fetch, Load, Option, Reinstall
 
 FLAGS = {
     "drafter": "--draft",
@@ -10,7 +10,6 @@ FLAGS = {
     "max_context": "--context",
     "offline": "--offline",
     "attention_backend": "--attention-backend",
-    "draft_attention_backend": "--draft-attention-backend",
     "noise_embed_scale": "--noise-embed-scale",
     "weights": "--weights",
 }
@@ -26,8 +25,8 @@ def as_command(advice: Advice) -> str:
             return f"{FLAGS[name]} {value}"
         case Load(None):
             return "dflash-chat"
-        case Load(target):
-            return f"dflash-chat {target}"
+        case Load(name) | Attach(name):
+            return f"dflash-chat {name}"
         case Fetch(name):
             return f"dflash-chat pull {name}"
         case Reinstall():

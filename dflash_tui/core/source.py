@@ -15,7 +15,8 @@ from engine.events import Event, Step
 from .settings.decoding import SETTINGS, SettingName
 
 if TYPE_CHECKING:
-    from .rounds.history import StepHistory
+    from engine.rounds.store import RoundStore
+
     from .text.spans import Spans
 
 Feature = SettingName | Literal["ask", "system", "drafts", "draft_probabilities", "verdicts"]
@@ -121,18 +122,18 @@ class StepBatch:
     """Steps of one turn in a row, from a recording: as if one by one, without decoding them."""
 
     turn: int
-    history: StepHistory
+    rounds: RoundStore
     """Holds the steps, among others."""
     first: int
-    """The first step of the turn in ``history``."""
+    """The first step of the turn in ``rounds``."""
     start: int
     stop: int
-    """The steps are those of ``history`` from ``start`` to before ``stop``."""
+    """The steps are those of ``rounds`` from ``start`` to before ``stop``."""
     spans: Spans
     """What they add to the transcript."""
 
     def steps(self) -> Iterator[Step]:
-        return islice(self.history.steps(self.start), self.stop - self.start)
+        return islice(self.rounds.steps(self.start), self.stop - self.start)
 
 
 @dataclass(frozen=True, slots=True)

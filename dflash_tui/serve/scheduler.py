@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic, time
 
+from dflash_tui.core.text.counted import counted
 from engine.commands import Command, Stop
 from engine.events import EngineError, EngineReady, Event, LoadProgress, Step, TurnFinished, TurnStarted
 
@@ -198,7 +199,7 @@ class Scheduler:
         spent = 0.0 if begun is None else monotonic() - begun
         usual = self._usual or spent  # an answer takes at least what the first has taken so far
         seconds = max(math.ceil(max(usual - spent, 0.0) + usual * len(self._queue)), 1)
-        message = f"The queue is full: {len(self._queue)} requests wait. Try again in {seconds} s."
+        message = f"The queue is full: {counted(len(self._queue), 'request')} before yours. Try again in {seconds} s."
         return ApiFailure(503, message, code="queue_full", retry_after=seconds)
 
     # The end

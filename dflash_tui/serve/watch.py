@@ -7,6 +7,7 @@ from dataclasses import replace
 from threading import Thread
 
 from dflash_tui.core.source import ASKING, Capabilities, Emit, Happening, Rewind
+from dflash_tui.core.text.counted import counted
 from engine.commands import Close, Command
 from engine.events import EngineReady, Step, TurnStarted
 
@@ -76,4 +77,5 @@ def shortened(question: str) -> str:
     left = len(question) - MOST_CHARACTERS
     if left <= 0:
         return question
-    return f"{question[: MOST_CHARACTERS - LAST_CHARACTERS]}\n… {left:,} characters …\n{question[-LAST_CHARACTERS:]}"
+    gap = f"\n… {counted(left, 'character')} …\n"
+    return f"{question[: MOST_CHARACTERS - LAST_CHARACTERS]}{gap}{question[-LAST_CHARACTERS:]}"

@@ -13,7 +13,7 @@ from ..sampling.sampling import Samples
 from ..speculation.choice import Chosen, RoundPlan
 from ..speculation.lookup import LookedUpChain, num_agreed
 from ..speculation.policy import Policy
-from ..speculation.trees import LOOKED_UP, Chances, Node, branches, chain, extended, is_chain, places_in
+from ..speculation.trees import LOOKED_UP, Chances, Node, branches, chain, extended, is_chain
 from .rounds import Poll, Round, probabilities_of, require_numbers
 
 if TYPE_CHECKING:
@@ -21,16 +21,14 @@ if TYPE_CHECKING:
 
 
 class Drafted(NamedTuple):
-    """The drafter's candidates by position, and the probability it gave each choice among them; empty when nothing is
-    drafted."""
+    """The drafter's choices by position, and the probability it gave each; empty when nothing is drafted."""
 
     ids: Sequence[Sequence[int]] = ()
     chances: Chances = ()
 
     @property
     def first_ids(self) -> tuple[int, ...]:
-        places = places_in(chain(len(self.ids)), self.chances)
-        return tuple(position[place] for position, place in zip(self.ids, places, strict=True))
+        return tuple(position[0] for position in self.ids)
 
 
 class VerifiedBranch(NamedTuple):
@@ -69,17 +67,14 @@ class HostRounds:
         if turn.pending is not None and len(turn.pending) >= MAX_BLOCK_SIZE:
             turn.ingest()  # rows that the target wrote alone wait for a draft, but not for ever
         plan = RoundPlan(True) if policy is None else policy.plan(context, turn.match.length if turn.match else 0)
-        # Beside a looked up chain, a drafter that scores tokens by those before them drafts a chain.
-        bound = plan.lookup and turn.drafter is not None and turn.drafter.conditioned
-        draft = self.draft(turn, 1 if policy is None or bound else self.choices) if plan.draft else Drafted()
+        draft = self.draft(turn, 1 if policy is None else self.choices) if plan.draft else Drafted()
         guess = turn.guess(turn.rows(plan.rows) - 1) if plan.lookup else []
         looked = turn.looked_up_chain(guess, draft.ids)
         tree, choice, looked_up, branch_chances = _choose(policy, plan, draft, looked, context)
         drafted = perf_counter()
         first_ids = tuple(guess) if looked_up else draft.first_ids
         ids = [(each,) for each in guess] if looked_up else extended(draft.ids, guess[: len(branch_chances)])
-        places = places_in(tree, () if looked_up else draft.chances)
-        tokens = [turn.anchor, *(ids[node.depth - 1][place] for node, place in zip(tree, places, strict=True))]
+        tokens = [turn.anchor, *(ids[node.depth - 1][node.choice] for node in tree)]
         best = self._verify(turn, tree, tokens, first_ids)
         judged = perf_counter()
         draft_ms, verify_ms = (drafted - started) * 1e3, (judged - drafted) * 1e3
@@ -135,10 +130,6 @@ class HostRounds:
         if width < 2:
             return Drafted()
         turn.ingest()
-        if choices > 1 and drafter.conditioned:
-            drafted = Drafted(*drafter.lattice(turn.target, turn.anchor, width, cache))
-            require_numbers(drafted.chances)
-            return drafted
         if choices == 1 or drafter.chained:
             first = drafter.draft(turn.target, turn.anchor, width, cache)
             ids, chances = first.ids[:, None], first.probabilities[:, None]

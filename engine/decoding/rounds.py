@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from ..commands import NO_DRAFTER, GenerationSettings
 from ..errors import Option, WeightsFailure
 from ..events import FinishReason, Match, Verdict, WidthChoice
-from ..speculation.trees import Chances, Node, behind, places_in
+from ..speculation.trees import Chances, Node
 
 if TYPE_CHECKING:
     from .decoder import Turn
@@ -99,8 +99,7 @@ class Rounds(Protocol):
 
 def probabilities_of(tree: Sequence[Node], chances: Chances) -> tuple[float, ...]:
     """What each token of a tree was given at its own position. ``chances``: by position, of each choice there."""
-    places = [0, *places_in(tree, chances)]
-    return tuple(behind(chances, node.depth - 1, places[node.parent])[node.choice] for node in tree)
+    return tuple(chances[node.depth - 1][node.choice] for node in tree)
 
 
 def require_numbers(chances: Chances) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import mmap
 import re
+import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from math import prod
@@ -13,7 +14,7 @@ from struct import Struct, calcsize, error
 from struct import unpack_from as unpack
 from typing import Any, NamedTuple
 
-from ..errors import WeightsFailure
+from ..errors import Attach, WeightsFailure
 from .headers import Headers, TensorHeader, damaged
 from .pointers import refuse_pointer
 
@@ -36,13 +37,22 @@ MOST_TYPES, MOST_DIMENSIONS, MOST = 255, 4, 1 << 24
 MOST_KEPT = 4096
 """Items of a list that are kept; of a vocabulary only the length is needed."""
 LENGTH = Struct("<Q")
+LLAMA_SERVER = "http://localhost:8080"
+"""Where llama.cpp's server listens when it isn't told otherwise."""
+PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
+
+
+def in_llama_cpp(model: Path | str) -> tuple[str, Attach]:
+    """Advice on a file, or a repository of the hub, that the engine doesn't read: llama.cpp's own server does."""
+    words = ("llama-server", "-hf" if isinstance(model, str) else "-m", str(model))
+    return f"llama.cpp runs it: {shlex.join(words)}   and beside it: ", Attach(LLAMA_SERVER)
 
 
 def gguf_file(folder: Path) -> Path | None:
     """The model in GGUF that a folder holds, None for none; a projector for images is no model. Raises
     ``WeightsFailure`` where there are several, or parts of one."""
     files = [path for path in sorted(folder.glob("*.gguf")) if not path.name.startswith("mmproj")]
-    if len(files) > 1 or any(re.search(r"-\d{5}-of-\d{5}\.gguf$", path.name) for path in files):
+    if len(files) > 1 or any(PART.search(path.name) for path in files):
         raise WeightsFailure(
             f"{folder} holds {len(files)} GGUF files of models, the first is {files[0].name}.",
             "Leave one whole file there, beside config.json and the tokenizer.",

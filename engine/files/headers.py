@@ -82,17 +82,18 @@ def read_headers(folder: Path) -> Headers:
     return {name: files[shard][name] for name, shard in names.items()}
 
 
+UNPICKLE = (
+    "A pickle may run code, so none is opened here. Torch's reader of weights alone makes safetensors of one, in its"
+    ' folder: python -c "import torch, safetensors.torch as s; s.save_file({name: each.clone().contiguous() for name,'
+    " each in torch.load('pytorch_model.bin', 'cpu', weights_only=True).items()}, 'model.safetensors')\""
+)
 OTHER_FILES = (
     ("adapter_config.json", "an adapter (LoRA)", "Merge it into its model (merge_and_unload in peft), and save that."),
     ("adapter_model.*", "an adapter (LoRA)", "Merge it into its model (merge_and_unload in peft), and save that."),
     ("consolidated*", "weights in their makers' own layout", "Take the copy for transformers: model.safetensors."),
-    (
-        "pytorch_model*.bin",
-        "weights as pickles (.bin)",
-        "Save them as safetensors with save_pretrained of transformers.",
-    ),
-    ("*.bin", "weights as pickles (.bin)", "Save them as safetensors with save_pretrained of transformers."),
-    ("*.pth", "weights as pickles (.pth)", "Save them as safetensors with save_pretrained of transformers."),
+    ("pytorch_model*.bin", "weights as pickles (.bin)", UNPICKLE),
+    ("*.bin", "weights as pickles (.bin)", UNPICKLE),
+    ("*.pth", "weights as pickles (.pth)", UNPICKLE),
     ("tf_model.h5", "weights for TensorFlow", "Take the copy in safetensors."),
     ("flax_model.msgpack", "weights for Flax", "Take the copy in safetensors."),
     ("*.onnx", "an ONNX graph", "Take the copy in safetensors."),

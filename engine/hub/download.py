@@ -14,6 +14,7 @@ from typing import Protocol
 from huggingface_hub import HfApi, constants, hf_hub_download, try_to_load_from_cache
 
 from ..errors import WeightsFailure
+from ..files.headers import UNPICKLE
 from ..files.shards import INDEX, SINGLE_FILE, missing_weights, shard_names
 from ..threads import NativeThread
 from .blobs import TIMEOUT, RemoteFile, cache_directory, fetch_file, fetch_small_file
@@ -60,6 +61,9 @@ class Repository:
         weights = shard_names(self.folder / INDEX) if INDEX in self.files else [SINGLE_FILE]
         absent = next((name for name in weights if name not in self.files), None)
         if absent is not None:
+            if pickles := sorted(name for name in self.files if name.endswith(".bin")):
+                what = f"{self.name} has its weights as pickles ({pickles[0]}) on the hub."
+                raise WeightsFailure(what, f"Fetch its files into a folder, and name that. {UNPICKLE}")
             raise WeightsFailure(f"{self.name} has no {absent} on the hub.", "Name a model with safetensors weights.")
         texts = [name for name in self.files if name.endswith(TEXT_SUFFIXES) and "/" not in name]
         return [self.files[name] for name in (*texts, *weights)]

@@ -10,9 +10,9 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-from ..errors import Load, WeightsFailure
+from ..errors import WeightsFailure
 from ..files.cache_folder import cache_folder
-from ..files.gguf import Gguf, read_gguf
+from ..files.gguf import PART, Gguf, in_llama_cpp, read_gguf
 from ..files.headers import damaged
 from ..files.word_splits import DIGITS_APART, WORDS
 from ..models.family import Json
@@ -48,6 +48,10 @@ def folder_of(path: Path) -> Path:
 
 
 def _write(path: Path, folder: Path) -> None:
+    if PART.search(path.name):
+        raise WeightsFailure(
+            f"{path.name} is one of a model's parts; the engine reads whole files.", in_llama_cpp(path)
+        )
     file = read_gguf(path, whole=(TOKENS, MERGES, TYPES))
     config, tokenizer = _config(path, file), _tokenizer(path, file)
     about = _about_tokens(file)
@@ -120,5 +124,5 @@ def _built(file: Gguf, words: str) -> str:
 def _unread(path: Path, what: str, known: Iterable[str]) -> WeightsFailure:
     return WeightsFailure(
         f"{path.name} is {what}; of files without config.json the engine reads {', '.join(known)}.",
-        ("llama.cpp runs this one: ", Load(str(path))),
+        in_llama_cpp(path),
     )

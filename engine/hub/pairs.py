@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..commands import DFLASH, MTP, NO_DRAFTER, WeightFormat
 from ..errors import Advice, Fetch, Load, Option, WeightsFailure
+from ..files.gguf import in_llama_cpp
 from ..files.json_fields import read_json
 from ..files.pointers import refuse_pointer
 from ..files.shards import missing_weights
@@ -20,7 +21,7 @@ from ..models.registry import FAMILIES, drafter_config_of, find_family, own_draf
 from .environment import require_settings
 from .fetching import Fetching
 from .own_drafters import OWN_DRAFTERS, is_installed, own_drafter
-from .packaged import packaged_folder
+from .packaged import folder_of, packaged_folder
 
 if TYPE_CHECKING:
     from .download import Repository
@@ -38,6 +39,7 @@ MODEL_NAMES = (
 )
 CHECK_PATH = f"Check the path. {MODEL_NAMES}"
 NAME_SHOWN = 60
+GGUF = ".gguf"
 
 Instead = tuple[Advice, str]
 """What people may do when a model can't be had."""
@@ -107,10 +109,13 @@ def check_path(name: str) -> None:
             refuse_pointer(candidate / "config.json")
         if not any((candidate / "config.json").is_file() for candidate in (folder, folder / TARGET_PART)):
             raise WeightsFailure(f"The folder {name} holds no config.json, so no model.", CHECK_PATH)
+    elif is_file and folder.suffix.lower() == GGUF:
+        return
     elif is_file:
         raise WeightsFailure(f"{name} is a file, and no model.", CHECK_PATH)
-    elif name.startswith((".", "/", "~")) or name.count("/") > 1:
-        raise WeightsFailure(f"There is no folder {name}.", CHECK_PATH)
+    elif name.startswith((".", "/", "~")) or name.count("/") > 1 or name.lower().endswith(GGUF):
+        what = "file" if name.lower().endswith(GGUF) else "folder"
+        raise WeightsFailure(f"There is no {what} {name}.", CHECK_PATH)
 
 
 def _require_package(name: str) -> None:
@@ -131,7 +136,7 @@ def check_name(name: str, instead: Instead = INSTEAD_OF_TARGET) -> None:
     isn't given up for it. ``instead``: what people may do."""
     check_path(name)
     _require_package(name)
-    if Path(name).expanduser().is_dir() or name.lower() in SHORT_NAMES or name in OWN_DRAFTERS:
+    if Path(name).expanduser().exists() or name.lower() in SHORT_NAMES or name in OWN_DRAFTERS:
         return
     if any(re.search(family.refused_names, name, re.IGNORECASE) for family in FAMILIES if family.refused_names):
         known = ", ".join(pair.target for pair in KNOWN_PAIRS)
@@ -140,6 +145,8 @@ def check_name(name: str, instead: Instead = INSTEAD_OF_TARGET) -> None:
             " Nothing was fetched.",
             (f"Models with a drafter: {known}   (", *instead, ")"),
         )
+    if "/" in name and "gguf" in name.lower():
+        raise WeightsFailure(f"{name} holds GGUF files, of which the engine fetches none.", in_llama_cpp(name))
     if "/" not in name:
         raise WeightsFailure(f"There is no folder {name}.", CHECK_PATH)
 
@@ -270,6 +277,8 @@ class _FolderFinder:
         folder = Path(name).expanduser()
         if folder.is_dir():
             return target_in(folder)
+        if folder.is_file():
+            return folder_of(folder)
         if (short := SHORT_NAMES.get(name.lower())) is not None:
             return packaged_folder(short.package) or self.find(short.target, instead)
         if name in OWN_DRAFTERS:

@@ -20,7 +20,7 @@ from ..files.tensors import read_tensors
 from ..models.attention_backends import choose_backends
 from ..models.dflash.config import DFlashConfig
 from ..models.drafter import Drafter
-from ..models.family import DrafterConfig, Family, TargetConfig
+from ..models.family import EMBEDDED, DrafterConfig, Family, TargetConfig
 from ..models.layers import merge_projections
 from ..models.merged_weights import Together
 from ..models.packed import hold
@@ -135,7 +135,7 @@ def _model_and_layout(
 
 def _shape(config: TargetConfig, device: torch.device, attention: AttentionBackend) -> TargetModel:
     """A target on ``meta`` of which nothing is packed yet."""
-    backends = choose_backends(attention, config.attention, device, compute_dtype(device), "attention_backend")
+    backends = choose_backends(attention, config.attention, device, compute_dtype(device))
     with torch.device("meta"):
         model = config.build().to(compute_dtype(device))
     model.use_attention(backends)
@@ -144,7 +144,7 @@ def _shape(config: TargetConfig, device: torch.device, attention: AttentionBacke
 
 def drafter_shape(config: DrafterConfig, device: torch.device, attention: AttentionBackend = "auto") -> Drafter:
     """A drafter on ``meta`` of which nothing is packed yet."""
-    backends = choose_backends(attention, config.layers, device, compute_dtype(device), "draft_attention_backend")
+    backends = choose_backends(attention, config.layers, device, compute_dtype(device))
     with torch.device("meta"):
         model = config.build()
     model.use_attention(backends)
@@ -197,6 +197,8 @@ def load_drafter(
     _load(model, layout, device, lambda done, total: progress("drafter", done, total))
     if model.token_ids is not None:
         model.token_ids = draft_tokens(config, headers, target.config).to(device)
+    brings = config.tables.embedding and EMBEDDED in config.target_layer_ids
+    target.drafters_embedding = model.embed_tokens.weight.detach() if brings else None
     model.prepare()
     if device.type == "cpu":
         merge_projections(model, model.read_together)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ..errors import Load, Text, WeightsFailure
-from ..files.gguf import Gguf
+from ..files.gguf import Gguf, in_llama_cpp
 from ..files.headers import BLOCKS, FLOATS, Headers, TensorHeader
 from ..models.registry import find_family, text_config
 
@@ -83,7 +83,7 @@ def refuse_gguf(path: Path, file: Gguf, config: Mapping[str, Any]) -> None:
             reads = f"{', '.join(BLOCKS)} and floats" if any_block else "Q4_0, as in Google's QAT"
             raise WeightsFailure(
                 f"{path.name} is {header.dtype} (in {name}), which the engine doesn't compute with.",
-                (f"Of GGUF files the engine reads {reads}. llama.cpp runs this one: ", Load(str(path))),
+                (f"Of GGUF files the engine reads {reads}. ", *in_llama_cpp(path)),
             )
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..commands import FORMAT_NAMES, WeightFormat
-from ..errors import Load, WeightsFailure
-from ..files.gguf import gguf_file, read_gguf
+from ..errors import WeightsFailure
+from ..files.gguf import gguf_file, in_llama_cpp, read_gguf
 from ..files.headers import BLOCKS, Headers, read_headers
 from ..files.json_fields import read_json
 from ..files.shards import INDEX, SINGLE_FILE
@@ -86,10 +86,7 @@ def read_files(folder: Path, weights: WeightFormat | None = None, room: int | No
     if path is not None and not (folder / "config.json").exists():
         raise WeightsFailure(
             f"{path.name} lies in {folder} without config.json.",
-            (
-                f"Put {', '.join(BESIDE_GGUF)} of the original checkpoint beside it, or let llama.cpp run it: ",
-                Load(str(path)),
-            ),
+            (f"Put {', '.join(BESIDE_GGUF)} of the original checkpoint beside it. ", *in_llama_cpp(path)),
         )
     config = read_json(folder / "config.json")
     headers = read_headers(folder) if whole or path is None else {}

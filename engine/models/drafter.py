@@ -20,7 +20,6 @@ from ..kernels.weights.kinds import weight_of
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
 from ..kv_cache.cache import Cache
-from ..speculation.trees import Lattice
 from .attention_backends import SDPA, Backend
 from .family import DrafterConfig
 from .layers import embedding, linear, use_attention
@@ -124,18 +123,6 @@ class Drafter(nn.Module, ABC):
         """Whether what it drafts at a position depends on what it drafted before, so that a position has only one
         choice."""
         return self.sequential
-
-    @property
-    def conditioned(self) -> bool:
-        """Whether it scores each token by the one before it, and all such pairs of a draft at once: ``lattice``."""
-        return False
-
-    def lattice(
-        self, target: TargetModel, anchor: int, block_size: int, cache: Cache
-    ) -> tuple[list[list[int]], Lattice]:
-        """The candidates of the block_size - 1 positions behind the anchor, and their chances behind each candidate of
-        the position before; for drafters that are ``conditioned``."""
-        raise NotImplementedError
 
     def __init__(self) -> None:
         super().__init__()

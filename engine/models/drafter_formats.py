@@ -12,7 +12,7 @@ from ..files.json_fields import Fields
 from .dflash.config import DFlashConfig
 from .dflash.dspark import read_deepspec, read_specforge
 from .dflash.speculators import read_speculators
-from .eagle3.config import read_eagle3, read_speculators_eagle3
+from .eagle3.config import read_deepspec_eagle3, read_eagle3, read_speculators_eagle3
 from .family import DrafterConfig, Json
 from .gemma4.mtp.config import MtpConfig
 
@@ -25,6 +25,7 @@ BY_ARCHITECTURE: dict[str, Reader] = {
     "Gemma4AssistantForCausalLM": MtpConfig.from_json,
     "Gemma4UnifiedAssistantForCausalLM": MtpConfig.from_json,
     "LlamaForCausalLMEagle3": read_eagle3,
+    "Qwen3Eagle3Model": read_deepspec_eagle3,
 }
 """Readers of formats that an architecture alone names."""
 OF_SPECULATORS: dict[str, Reader] = {
@@ -39,7 +40,6 @@ DSPARK = "a DSpark drafter whose layers are not Qwen3's"
 DOMINO = "a Domino drafter, whose guesses go through a recurrent head"
 LILICORR = "a LiLiCorr drafter, which ranks pairs of guesses with a transformer of its own"
 DSPINE = "a DSpine drafter, which passes each guess on to the next inside its layers"
-DEEPSPEC_EAGLE3 = "an EAGLE-3 drafter of DeepSpec, with an embedding of its own"
 MIXTURE = "a drafter whose layers are mixtures of experts"
 SPECULATORS = {
     "peagle": "a P-EAGLE drafter, an EAGLE-3 that drafts all its tokens in one pass",
@@ -54,8 +54,7 @@ OTHER_ARCHITECTURES = {
     "DSpineDraftModel": DSPINE,
     "Gemma4DSparkModel": f"{DSPARK} but Gemma 4's own",
     "Lfm2DSparkDraftModel": f"{DSPARK}: it turns neighbours in a head, not halves",
-    "Qwen3Eagle3Model": DEEPSPEC_EAGLE3,
-    "Gemma4Eagle3Model": DEEPSPEC_EAGLE3,
+    "Gemma4Eagle3Model": "an EAGLE-3 drafter whose layer is Gemma 4's own",
     "DFlashLagunaForCausalLM": "a DFlash with fused projections and gates (Laguna)",
 }
 SLOTS = {"sample_from_anchor": False, "query_zero_predicts_next": False, "shift_label": False, "logits_start": 1}
@@ -69,9 +68,10 @@ def drafter_reader(config: Json) -> Reader | None:
     inner = config.get("dflash_config")
     both: dict[str, Any] = {**config, **(inner if isinstance(inner, Mapping) else {})}
     architectures = config.get("architectures")
-    architecture = architectures[0] if isinstance(architectures, list) and len(architectures) == 1 else None
+    named = architectures[0] if isinstance(architectures, list) and len(architectures) == 1 else None
+    architecture = named if isinstance(named, str) else None
     if (kind := config.get("speculators_model_type")) is not None:
-        if kind in SPECULATORS:
+        if isinstance(kind, str) and kind in SPECULATORS:
             _refuse(SPECULATORS[kind])
         if config.get("draft_ffn_type") == "moe":
             _refuse(MIXTURE)

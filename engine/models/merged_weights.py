@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -62,6 +64,36 @@ def biases_of(*modules: nn.Module) -> Tensor | None:
     """A copy of these layers' biases, side by side as their weights are; None where they have none."""
     biases = [module.bias for module in modules]
     return torch.cat([bias.detach() for bias in biases if isinstance(bias, Tensor)]) if None not in biases else None
+
+
+@dataclass(frozen=True, slots=True)
+class LayerWeights:
+    """The weights of one layer: queries, keys and values side by side, and the gate before up."""
+
+    qkv: Weight
+    output: Weight
+    gate_up: Weight
+    down: Weight
+    qkv_bias: Tensor | None
+    output_bias: Tensor | None
+
+    @classmethod
+    def of(cls, attention: Any, mlp: Any, read: Callable[[Weight], Weight]) -> LayerWeights:
+        """Those of an attention (q_proj to o_proj) and a gated MLP, merged in place; ``read`` makes of each what is
+        read."""
+        projections = attention.q_proj, attention.k_proj, attention.v_proj
+        return cls(
+            qkv=read(side_by_side(*projections)),
+            output=read(weight_of(attention.o_proj)),
+            gate_up=read(side_by_side(mlp.gate_proj, mlp.up_proj)),
+            down=read(weight_of(mlp.down_proj)),
+            qkv_bias=biases_of(*projections),
+            output_bias=biases_of(attention.o_proj),
+        )
+
+    @property
+    def nbytes(self) -> int:
+        return sum(weight.nbytes for weight in (self.qkv, self.output, self.gate_up, self.down))
 
 
 def _spanning(parts: Sequence[Tensor]) -> Tensor:

@@ -1,10 +1,11 @@
-"""Drafters that pair the target's hidden state behind a row with the token that comes next: from a pair a layer of
-their own makes what the head reads the token after that from. For each further draft their own hidden state takes the
+"""Drafters that pair the target's hidden state behind a row with the token that comes next: from a pair their layers,
+mostly one, make what the head reads the token after that from. For each further draft their own hidden state takes the
 target's place. They keep keys and values of every pair that counts, also of the prompt's."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -23,7 +24,7 @@ class Pairs(NamedTuple):
     """Rows of pairs, [n, hidden] each."""
 
     embedded: Tensor
-    """The embeddings of tokens, as the target scales them."""
+    """The embeddings of tokens, as the tap ``EMBEDDED`` has them."""
     hidden: Tensor
     """What stands behind the row before each."""
 
@@ -49,12 +50,14 @@ class PairedDrafter(Drafter):
         """What is paired of committed rows: each row's own token, and what stands behind it."""
 
     @abstractmethod
-    def remember(self, pairs: Pairs, start: int, keys: LayerCache, rope: RopeTable) -> None:
-        """Writes the keys and values of pairs at positions from ``start`` on. Later ones see nothing else of them:
-        there is one layer."""
+    def remember(self, pairs: Pairs, start: int, keys: Sequence[LayerCache], rope: RopeTable) -> None:
+        """Writes the keys and values of pairs at positions from ``start`` on, in each layer. Later ones see nothing
+        else of them."""
 
     @abstractmethod
-    def step(self, target: TargetModel, pair: Pairs, position: int, keys: LayerCache, rope: RopeTable) -> Drafted:
+    def step(
+        self, target: TargetModel, pair: Pairs, position: int, keys: Sequence[LayerCache], rope: RopeTable
+    ) -> Drafted:
         """Drafts the token behind one pair, which stands at ``position``."""
 
     def ingest(self, features: Tensor, cache: Cache) -> None:
@@ -78,18 +81,22 @@ class PairedDrafter(Drafter):
         hidden, drafts = rows.at(newest), []
         token = torch.tensor([anchor], device=hidden.device)
         for position in range(newest, newest + block_size - 1):
-            pair = Pairs(target.embed(token), hidden)
+            pair = Pairs(self.embed(target, token), hidden)
             logits, hidden = self.step(target, pair, position, keys, self._rope(position, 1, cache))
             drafts.append(logits.softmax(dim=-1))
             token = self.tokens(drafts[-1].argmax(dim=-1))
         return torch.cat(drafts)
 
+    def embed(self, target: TargetModel, ids: Tensor) -> Tensor:
+        """Embeddings [n, hidden] of tokens, as the tap ``EMBEDDED`` has them."""
+        return self.embed_tokens(ids) if self.config.tables.embedding else target.embed(ids)
+
     def _rope(self, start: int, count: int, cache: Cache) -> RopeTable:
         return rope_table(cache.positions(start, start + count), self.frequencies)
 
 
-def kept_of(cache: Cache) -> tuple[LayerCache, LastRowsState]:
-    """The two states of such a drafter's cache: its keys and values, and what stands behind the newest rows."""
-    keys, rows = cache.layers
-    assert isinstance(keys, LayerCache) and isinstance(rows, LastRowsState)
-    return keys, rows
+def kept_of(cache: Cache) -> tuple[list[LayerCache], LastRowsState]:
+    """What such a drafter's cache holds: each layer's keys and values, and what stands behind the newest rows."""
+    rows = cache.layers[-1]
+    assert isinstance(rows, LastRowsState)
+    return cache.attention, rows

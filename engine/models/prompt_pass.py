@@ -38,7 +38,7 @@ class PromptPass(ABC, Generic[Layer]):
         normed = self._first_norm(x)
         features = x.new_empty(len(ids), len(taps) * hidden) if taps else None
         if features is not None and EMBEDDED in slots:
-            features[:, slots[EMBEDDED] * hidden :][:, :hidden] = x
+            features[:, slots[EMBEDDED] * hidden :][:, :hidden] = self._target.embedded(ids, x)
         for index, layer in enumerate(self._layers):
             heads, skipped, tapped = heads_of(layer, normed, start), 0, None
             if features is not None and index in slots:

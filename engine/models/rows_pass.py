@@ -188,7 +188,7 @@ class RowsPass(LayerLaunches[Layer]):
         )  # fmt: skip
         first_row = MAX_ROWS if beside else 0
         if (columns := self._feature_columns(EMBEDDED, first_row)) is not None:
-            columns[:max_rows].copy_(buffers.x[:max_rows])
+            columns[:max_rows].copy_(target.embedded(self.ids[:max_rows], buffers.x[:max_rows]))
         for index, layer in enumerate(self._layers):
             self._mix(layer, max_rows, tree)
             self._feed_forward(layer, self._feature_columns(index, first_row), max_rows)

@@ -107,6 +107,8 @@ class TargetModel(nn.Module, ABC):
         self.attention_backend = SDPA.name
         self.packed_head: Weight | None = None
         """A copy of the head in fewer bits, where products on the host use that."""
+        self.drafters_embedding: Tensor | None = None
+        """[vocab, hidden]: what the tap ``EMBEDDED`` reads where a drafter embeds tokens by a table of its own."""
         self.cache_dtype: torch.dtype | None = None
         """The dtype of keys and values, and of attention's sums; None: ``dtype``."""
 
@@ -154,6 +156,11 @@ class TargetModel(nn.Module, ABC):
         """Scaled embeddings [n, hidden] of token ids [n]."""
         scaled: Tensor = self.embed_tokens(ids) * self.embedding_scale
         return scaled
+
+    def embedded(self, ids: Tensor, x: Tensor) -> Tensor:
+        """What the tap ``EMBEDDED`` takes of token ids [n], which the target itself embeds as ``x`` [n, hidden]."""
+        table = self.drafters_embedding
+        return x if table is None else nn.functional.embedding(ids, table)
 
     @abstractmethod
     def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:

@@ -229,8 +229,10 @@ class Step:
 
     def text(self, channel: Channel = "answer") -> str:
         """What the round adds to a channel."""
-        emitted = self.emitted_columns
-        return "".join(text for text, of in zip(emitted.texts, emitted.channels, strict=True) if of == channel)
+        _, texts, _, channels, _ = self.emitted_columns
+        if (count := channels.count(channel)) in (0, len(channels)):
+            return "".join(texts) if count else ""
+        return "".join(text for text, of in zip(texts, channels, strict=True) if of == channel)
 
 
 for _kept in (
@@ -257,3 +259,8 @@ def sources_in(step: Step) -> tuple[Source | None, ...]:
         sources = step.tree_columns.sources
         return tuple(sources[row - 1] for row in accepted_in(step))
     return step.draft_columns.sources[: step.num_kept]
+
+
+def verified_sources(step: Step) -> tuple[Source | None, ...]:
+    """Who guessed each verified token of a step, as far as it is named."""
+    return step.tree_columns.sources or step.draft_columns.sources[: step.num_verified]

@@ -1,14 +1,14 @@
 """Trees of drafts: how they are built, in which rows they stand, and what of them is accepted. The chances of a
 block-diffusion drafter don't depend on earlier tokens, so second choices come in the same pass; a tree is built best
-first by the product of chances (Ringel and Romano, arXiv 2604.12989). Where a drafter scores a token by the one before
-it, each token has choices of its own (``Lattice``). A chain is a tree with one branch. Standard library only."""
+first by the product of chances (Ringel and Romano, arXiv 2604.12989). A chain
+is a tree with one branch. Standard library only."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import count
-from typing import NamedTuple, TypeVar, overload
+from typing import NamedTuple, TypeVar
 
 ROWS = 16
 """Rows of the widest pass over a draft: the anchor and fifteen tokens."""
@@ -25,43 +25,6 @@ Held = TypeVar("Held")
 
 Chances = Sequence[Sequence[float]]
 """By position of a block, the probabilities of the drafter's choices there, the likeliest first."""
-
-
-class Lattice(Sequence[Sequence[float]]):
-    """Chances that depend on the token before. At each position stand the same candidates, in an order that is another
-    behind each candidate of the position before; behind the anchor there is one order. As a sequence it holds, by
-    position, the chances along the chain of first choices."""
-
-    def __init__(self, chances: Sequence[Sequence[Sequence[float]]], places: Sequence[Sequence[Sequence[int]]]):
-        """``chances`` and ``places`` by position, candidate before and choice: how likely the choice is there, and
-        which candidate of its position it is."""
-        self.chances, self.places = chances, places
-        before, self._chain = 0, list[int]()
-        for position in places:
-            self._chain.append(before)
-            before = position[before][0]
-
-    def __len__(self) -> int:
-        return len(self.chances)
-
-    @overload
-    def __getitem__(self, index: int) -> Sequence[float]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Lattice: ...
-    def __getitem__(self, index: int | slice) -> Sequence[float] | Lattice:
-        if isinstance(index, slice):
-            return Lattice(self.chances[index], self.places[index])
-        return self.chances[index][self._chain[index]]
-
-
-def behind(chances: Chances, position: int, before: int) -> Sequence[float]:
-    """The chances of the choices at a position behind this candidate of the one before."""
-    return chances.chances[position][before] if isinstance(chances, Lattice) else chances[position]
-
-
-def place_of(chances: Chances, position: int, before: int, choice: int) -> int:
-    """Which candidate of its position a choice behind this candidate is."""
-    return chances.places[position][before][choice] if isinstance(chances, Lattice) else choice
 
 
 LOOKED_UP = CHOICES
@@ -99,13 +62,13 @@ def best_first(chances: Chances, rows: int = ROWS, branch: LookupBranch = NOTHIN
     tree: list[Node] = []
     waiting: list[tuple[float, int, int, int, int, float]] = []
     turn = count(1)
-    looked_up, places = [0], [0]
+    looked_up = [0]
 
     def offer(parent: int, depth: int, choice: int, before: float) -> None:
         if parent in looked_up and depth <= len(branch.choices):
             choice += choice == branch.choices[depth - 1]
-        if depth <= len(chances) and choice < len(own := behind(chances, depth - 1, places[parent])):
-            chance = before * own[choice]
+        if depth <= len(chances) and choice < len(chances[depth - 1]):
+            chance = before * chances[depth - 1][choice]
             heappush(waiting, (-chance, next(turn), depth, parent, choice, before))
 
     def look_up(depth: int, before: float) -> None:
@@ -118,7 +81,6 @@ def best_first(chances: Chances, rows: int = ROWS, branch: LookupBranch = NOTHIN
     while waiting and len(tree) < rows - 1:
         negative, number, depth, parent, choice, before = heappop(waiting)
         tree.append(Node(parent, depth, choice, -negative))
-        places.append(place_of(chances, depth - 1, places[parent], choice))
         if number:
             offer(parent, depth, choice + 1, before)
         else:
@@ -184,14 +146,6 @@ def branches(tree: Sequence[Node]) -> list[list[int]]:
     """For each leaf of the tree, the rows from the anchor's to it; a chain has one branch, of all its rows."""
     parents = {node.parent for node in tree}
     return [path_to(tree, row) for row in range(len(tree) + 1) if row not in parents]
-
-
-def places_in(tree: Sequence[Node], chances: Chances) -> list[int]:
-    """For each node, row by row, which candidate of its position it is."""
-    places = [0]
-    for node in tree:
-        places.append(place_of(chances, node.depth - 1, places[node.parent], node.choice))
-    return places[1:]
 
 
 def placed(parents: Sequence[int], choices: Sequence[int], chances: Sequence[Sequence[float]]) -> list[Node]:

@@ -15,12 +15,9 @@ from .trees import (
     LOOKED_UP,
     NOTHING,
     Chances,
-    Lattice,
     LookupBranch,
     Node,
     accepted_path,
-    behind,
-    places_in,
 )
 
 SURPRISE, LEAST_ODDS = 0.01, 0.2
@@ -58,9 +55,7 @@ class DraftWorth:
         return chances
 
     def of_chances(self, chances: Chances) -> Chances:
-        """``of_choices`` of each position, and there behind each token that may come before."""
-        if isinstance(chances, Lattice):
-            return Lattice([[self.of_choices(row) for row in position] for position in chances.chances], chances.places)
+        """``of_choices`` of each position."""
         return [self.of_choices(position) for position in chances]
 
     def of_match(self, looked: LookedUpChain, by_drafter: Sequence[float] = ()) -> tuple[float, ...]:
@@ -88,12 +83,9 @@ class DraftWorth:
         worths = self.of_chances(chances)
         branch = NOTHING if outcome is None else self.lookup_branch(outcome.length, outcome.choices, worths)
         looked_up = accepted_path(tree, branch.choices)
-        chance_of_row, places = [1.0], [0, *places_in(tree, worths)]
+        chance_of_row = [1.0]
         for row, node in enumerate(tree, 1):
-            if row in looked_up:
-                chance = branch.chances[node.depth - 1]
-            else:
-                chance = behind(worths, node.depth - 1, places[node.parent])[node.choice]
+            chance = branch.chances[node.depth - 1] if row in looked_up else worths[node.depth - 1][node.choice]
             chance_of_row.append(chance_of_row[node.parent] * chance)
         return sum(chance_of_row[1:], start=1.0)
 
@@ -104,11 +96,10 @@ class DraftWorth:
 
     def learn_drafts(self, chances: Chances, tree: Sequence[Node], path: Sequence[int]) -> None:
         """Learns what became of the drafts that were reached; ``path``: the rows that were accepted."""
-        places = [0, *places_in(tree, chances)]
         for row, node in enumerate(tree, 1):
             if node.parent in (0, *path) and node.choice < LOOKED_UP:
                 calibration = self.others if node.choice else self.first
-                calibration.observe(behind(chances, node.depth - 1, places[node.parent])[node.choice], row in path)
+                calibration.observe(chances[node.depth - 1][node.choice], row in path)
 
     def has_changed(self, confidence: float, begun: bool, loss: float) -> bool:
         """Whether so many drafts in a row failed at their first token that the text must have changed. ``confidence``:

@@ -1,6 +1,7 @@
 """``python -m measure.engine.speed_up``: a table of the number that the screen shows beside what answers with and
 without speculation took, in turns: five starts of the program on a quiet machine and five beside a process that never
-rests, one after the other. Needs no GPU."""
+rests, one after the other. What they took is told in processor time, which other programs hardly change: clocks of a
+busy machine differ by a third from one turn to the next. Needs no GPU."""
 
 from __future__ import annotations
 
@@ -9,12 +10,13 @@ import os
 import subprocess
 import sys
 from argparse import ArgumentParser
-from statistics import geometric_mean
+from statistics import geometric_mean, median
+from time import process_time
 
 from dflash_tui.core.rounds.factor import Around, after, factor_of
-from dflash_tui.core.rounds.history import StepHistory, history_of
 from engine.commands import Ask, EngineOptions, GenerationSettings, Message
 from engine.events import Step
+from engine.rounds.store import RoundStore
 from engine.runner import Runner
 from measure.quick import parse
 
@@ -32,7 +34,7 @@ def main() -> None:
     parser = ArgumentParser(prog="python -m measure.engine.speed_up", description=main.__doc__)
     parser.add_argument("--target", choices=list(QUESTIONS), default="")
     parser.add_argument("--starts", type=int, default=5, help="of the program, under each load")
-    parser.add_argument("--runs", type=int, default=3, help="turns of each question at a start")
+    parser.add_argument("--runs", type=int, default=3, help="turns of each question at a start, a row each")
     parser.add_argument("--tokens", type=int, default=200, help="of an answer, at most")
     parser.add_argument("--one", action="store_true", help="a single start, its rows as JSON")
     wanted = parse(parser, "--starts 1 --runs 1 --tokens 40")
@@ -75,33 +77,37 @@ def _rows(machine: str, target: str, runs: int, tokens: int) -> list[tuple[float
 
 
 def _start(target: str, runs: int, tokens: int) -> None:
-    """Print a line for each question of a start: the question, the last number that was shown for it, whether it was
-    said to be about right, the mean of what was measured in turns, and the tokens of a round."""
+    """Print a line for each answer with speculation of a start: the question, the number that was shown for it, whether
+    it was said to be about right, what was measured, and the tokens of a round."""
     runner = Runner.load(EngineOptions(target=target or None), lambda _: None, lambda: False)
     assert runner is not None
     around = Around()
     for question in QUESTIONS[target]:
-        found, measured, most = None, [], 0.0
+        alone, drafted = [], []
         for _ in range(runs):
-            alone, drafted = _answer(runner, question, tokens, False), _answer(runner, question, tokens, True)
-            found = factor_of(drafted, -1, around)
-            around = Around(after(around, drafted))
-            measured.append(_seconds(alone) / _seconds(drafted))
-            counted = drafted.decoded(-1)
-            most = counted.tokens / (counted.drafted + counted.plain)
-        if found is not None:
-            print(json.dumps([question, found.times, found.about, geometric_mean(measured), most]), flush=True)
+            alone.append(_answer(runner, question, tokens, False)[1])
+            drafted.append(_answer(runner, question, tokens, True))
+        for history, seconds in drafted:
+            found, counted = factor_of(history, -1, around), history.decoded(-1)
+            around = Around(after(around, history))
+            if found is not None:
+                most = counted.tokens / (counted.drafted + counted.plain)
+                print(json.dumps([question, found.times, found.about, median(alone) / seconds, most]), flush=True)
 
 
-def _answer(runner: Runner, question: str, tokens: int, speculation: bool) -> StepHistory:
+def _answer(runner: Runner, question: str, tokens: int, speculation: bool) -> tuple[RoundStore, float]:
+    """The rounds of an answer, and the processor's seconds from its first token to its last, without the share of the
+    passes that were taken to compare."""
     settings = GenerationSettings(speculation=speculation, max_new_tokens=tokens)
     ask = Ask(1, (Message("user", question),), settings, compares=True)
-    return history_of(event for event in runner.answer(ask, lambda: []) if isinstance(event, Step))
-
-
-def _seconds(history: StepHistory) -> float:
-    """Seconds from the first token to the last, passes that were taken to compare left out."""
-    return (history.time[-1] - history.time[0]) / 1e6 - history.beside_ms / 1e3
+    steps, seconds = [], []
+    for event in runner.answer(ask, lambda: []):
+        if isinstance(event, Step):
+            steps.append(event)
+            seconds.append(process_time())
+    history = RoundStore(steps)
+    own = 1 - 1e3 * history.beside_ms / (history.time[-1] - history.time[0])
+    return history, own * (seconds[-1] - seconds[0])
 
 
 if __name__ == "__main__":

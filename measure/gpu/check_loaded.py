@@ -130,6 +130,7 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=200)
     parser.add_argument("--context", type=int, default=DEFAULT_MAX_CONTEXT)
     parser.add_argument("--short", action="store_true", help="of memory: the embedding has no room on the card")
+    parser.add_argument("--out", type=Path, help="write JSON there as well")
     options = parse(parser, "--device cpu --shapes tiny --tokens 12", kernels=True)
     report = Report()
     for shape in options.shapes:
@@ -138,6 +139,7 @@ def main() -> int:
         except Exception:
             traceback.print_exc()
             report.line(shape, "FAILED", False)
+    report.write(options.out)
     return 0 if report.ok else 1
 
 

@@ -8,14 +8,12 @@ right where they are not. Then what passes cost, as chains and as typical trees.
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -124,11 +122,10 @@ def _kept(done: Round) -> list[Node]:
     return kept
 
 
-def time_passes(decoder: Decoder, contexts: Sequence[int], repeats: int, report: Report) -> list[dict[str, Any]]:
-    """Milliseconds of passes, as ``measure.engine.recorded_costs`` records them: the least of several turns, chains and
-    trees in turns."""
+def time_passes(decoder: Decoder, contexts: Sequence[int], repeats: int, report: Report) -> None:
+    """Milliseconds of passes: the least of several turns, chains and trees in turns."""
     timer = RoundTimer(device_rounds(decoder).launches)
-    rng, found = random.Random(5), []
+    rng = random.Random(5)
     text = [rng.randrange(decoder.target.config.vocab_size) for _ in range(MAX_ROWS)]
     for context, width in product(contexts, WIDTHS):
         chain, tree = (Verification(1),) * 2 if width == 1 else (Verification(), Verification(tree=True))
@@ -144,11 +141,9 @@ def time_passes(decoder: Decoder, contexts: Sequence[int], repeats: int, report:
         ]
         names = ("draft_ms", "grow_ms", "grow_lookup_ms", "verify_ms", "tree_ms")
         took = dict(zip(names, map(min, zip(*turns, strict=True)), strict=True))
-        found.append({"context": context, "width": width, "routing": "uniform", **took})
         value = f"draft {took['draft_ms']:.3f} and {took['verify_ms']:.3f} ms as a chain"
         value += f", {took['grow_ms']:.3f} and {took['tree_ms']:.3f} as a tree"
         report.line(f"context {context}, {width} rows", f"{value}, drafted {took['grow_lookup_ms']:.3f} with a lookup")
-    return found
 
 
 def main() -> int:
@@ -160,7 +155,6 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=120)
     parser.add_argument("--contexts", type=int, nargs="*", default=[], help="to time passes at")
     parser.add_argument("--repeats", type=int, default=12)
-    parser.add_argument("--costs", type=Path, help="write JSON there, for measure.engine.recorded_costs")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
     options = parse(parser, "--device cpu --shape tiny --layers 6 --lengths 20 --tokens 12", kernels=True)
     report, device = Report(), torch.device(options.device)
@@ -173,11 +167,7 @@ def main() -> int:
     for length in options.lengths:
         check_answers(decoder, length, options.tokens, report)
     with torch.inference_mode():
-        passes = time_passes(decoder, options.contexts, options.repeats, report)
-    if options.costs:
-        name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-        found = {"shape": options.shape, "device": name, "torch": torch.__version__, "rounds": passes}
-        options.costs.write_text(json.dumps(found, indent=1))
+        time_passes(decoder, options.contexts, options.repeats, report)
     report.write(options.out)
     return 0 if report.ok else 1
 

@@ -31,7 +31,7 @@ from measure.gpu.report import Report
 from measure.quick import parse
 
 LOOKUP_MS = 0.03
-"""Milliseconds of looking a chain up: see ``check_lookup``."""
+"""Milliseconds of looking a chain up."""
 COUNTS = (1, 5, 16, 17, 32, 47, 64)
 WANTED_TOK_S = 3000
 """Tokens per second that passes of 64 rows should write on an H200, in bf16. What whole rounds must gain is up to

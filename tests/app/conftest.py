@@ -59,7 +59,7 @@ class Driver:
     def sent(self, kind: type[Command]) -> list[Any]:
         return [command for command in self.engine.commands if isinstance(command, kind)]
 
-    async def until(self, condition: Callable[[], bool], seconds: float = 15.0) -> None:
+    async def until(self, condition: Callable[[], bool], seconds: float = 60.0) -> None:
         """Wait for what another thread will do."""
         async with asyncio.timeout(seconds):
             while not condition():

@@ -39,7 +39,7 @@ class Replaying:
     def bar(self) -> str:
         return self.screen.query_one(ReplayBar).render().plain
 
-    async def until(self, condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    async def until(self, condition: Callable[[], bool], seconds: float = 60.0) -> None:
         async with asyncio.timeout(seconds):
             while not condition():
                 await asyncio.sleep(0.01)
@@ -53,7 +53,7 @@ class Replaying:
         """Events are on their way to the reducer."""
         trace = self.source.record
         turns = self.screen.chat.reducer.turns
-        return trace is None or sum(len(turn.history) for turn in turns) < self.source.played
+        return trace is None or sum(len(turn.rounds) for turn in turns) < self.source.played
 
 
 @asynccontextmanager

@@ -17,23 +17,6 @@ async def click_mark(chat: Driver, text: str, part: str) -> None:
     await chat.pilot.click(TokenLog, offset=offset)
 
 
-async def test_the_other_key_turns_back_whatever_versions_lie_on_the_way(launch: Launch) -> None:
-    async with launch(answer="Four.\n" * 60) as chat:
-        await chat.ask_and_wait("one")
-        await chat.ask_and_wait("/retry")
-        await chat.ask("/edit 1")
-        chat.prompt.text = "ONE"
-        await chat.pilot.press("enter")
-        await chat.until(lambda: not chat.screen.chat.busy)
-        await chat.pilot.press("alt+j")
-        assert "one  ‹ 1/2 ›" in chat.log.text and "‹ 2/2 ›" in chat.log.text, "the answer's versions stand lower"
-        assert chat.log.scroll_offset.y < 5, "the mark that was turned is in sight"
-        await chat.pilot.press("alt+k")
-        assert "ONE  ‹ 2/2 ›" in chat.log.text
-        await chat.pilot.press("alt+j", "alt+j")
-        assert "one  ‹ 1/2 ›" in chat.log.text and chat.log.text.count("‹ 1/2 ›") == 2, "what else has one before"
-
-
 async def test_versions_turn_over_by_a_click(launch: Launch) -> None:
     async with launch(answer="Four.") as chat:
         await chat.ask_and_wait("one")

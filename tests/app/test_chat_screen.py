@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from textual import events
 
 from dflash_tui.app.widgets.gauge_panel import GaugePanel
-from dflash_tui.app.widgets.gauges import Gauge
 from dflash_tui.app.widgets.loading import LoadPanel
 from dflash_tui.app.widgets.rounds.round_strip import RoundStrip
-from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
-from dflash_tui.app.widgets.status import RUNNING, Header, StatusFacts, StatusLine
+from dflash_tui.app.widgets.slider import BlockSlider
+from dflash_tui.app.widgets.status import RUNNING, StatusFacts, StatusLine
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.text.spans import Span
-from engine.commands import AUTO, Adjust, Ask, Close, Stop
+from engine.commands import Adjust, Ask, Close, Stop
 from engine.events import EngineError, LoadProgress
 from support.scripted_engine import PAGE
 from tests.surroundings import threads
@@ -25,7 +23,6 @@ from .conftest import Driver, Launch
 
 LONG = PAGE * 400
 """Does not end while a test runs: it takes a minute."""
-SIZES = [(120, 36), (100, 30), (80, 24), (60, 18), (40, 24), (30, 8)]
 
 
 async def test_an_answer_arrives_whole(launch: Launch) -> None:
@@ -71,20 +68,6 @@ async def test_sliders_act_while_it_streams_and_stay(launch: Launch) -> None:
         assert chat.sent(Ask)[-1].settings.temperature == 0.05
 
 
-async def test_a_slider_by_its_own_keys(chat: Driver) -> None:
-    block, temperature = chat.screen.query_one(BlockSlider), chat.screen.query_one(TemperatureSlider)
-    block.focus()
-    for keys, size in [
-        (["home"], 2), (["right"], 3), (["pageup"], 8), (["end"], AUTO), (["left"], 16), (["1", "7"], 16),
-        (["pagedown"], 11), (["pageup"], 16), (["pageup"], AUTO),
-    ]:  # fmt: skip
-        await chat.pilot.press(*keys)
-        assert (block.size_chosen, chat.screen.chat.settings.block_size) == (size, size)
-    temperature.focus()
-    await chat.pilot.press("0", ".", "7")
-    assert chat.screen.chat.settings.temperature == pytest.approx(0.7)
-
-
 async def test_a_slider_by_the_mouse(chat: Driver) -> None:
     block = chat.screen.query_one(BlockSlider)
     left, right = block.track
@@ -95,17 +78,6 @@ async def test_a_slider_by_the_mouse(chat: Driver) -> None:
     await chat.pilot.mouse_up(block, offset=((left + right) // 2, 0))
     await chat.pilot.hover(block, offset=(left, 0))
     assert chat.screen.chat.settings.block_size >= 8
-
-
-async def test_a_question_asked_while_loading_is_answered(launch: Launch) -> None:
-    async with launch(ready=False, load_seconds=0.6) as chat:
-        assert chat.screen.query_one(LoadPanel).display
-        await chat.ask("early bird")
-        assert chat.screen.chat.waiting
-        await chat.until(lambda: chat.screen.chat.answers == [PAGE])
-        assert not chat.screen.query_one(LoadPanel).display
-        transcript = chat.log.text
-        assert transcript.index("little model") < transcript.index("early bird"), "the intro stands above"
 
 
 async def test_an_engine_that_can_not_load_says_why(launch: Launch) -> None:
@@ -185,25 +157,8 @@ async def test_control_c_copies_then_stops_then_quits_which_closes_the_engine(la
         await chat.pilot.press("ctrl+c")
         assert chat.app._exit
     assert chat.sent(Close)
-    chat.engine.join(2)
+    chat.engine.join(60)
     assert threads("engine") <= before
-
-
-async def test_the_view_lets_go_and_follows_again(launch: Launch) -> None:
-    async with launch(answer=LONG, round_seconds=0.005) as chat:
-        await chat.ask()
-        await chat.until(lambda: chat.log.max_scroll_y > 40)
-        await chat.pilot.press("pageup")
-        await chat.until(lambda: not chat.log.following)
-        held = chat.log.scroll_offset.y
-        rows = len(chat.log.rows)
-        await chat.until(lambda: len(chat.log.rows) > rows + 5)
-        assert not chat.log.following and chat.log.scroll_offset.y == held
-        assert "new" in "".join(segment.text for segment in chat.log.render_line(chat.log.size.height - 1))
-        await chat.pilot.press("end")
-        rows = len(chat.log.rows)
-        await chat.until(lambda: len(chat.log.rows) > rows + 5)
-        assert chat.log.following and chat.log.scroll_offset.y == chat.log.max_scroll_y
 
 
 async def test_text_that_arrives_with_a_key_does_not_undo_it(launch: Launch) -> None:
@@ -225,65 +180,6 @@ async def test_selected_text_is_copied_without_the_wrapping(launch: Launch) -> N
         await chat.pilot.pause()
         await chat.pilot.press("ctrl+c")
         assert "word " * 60 + "end" in chat.app.clipboard
-
-
-async def test_a_record_that_can_not_be_written_is_told_once(
-    launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("DFLASH_CHAT_STATE", str(tmp_path / "file"))
-    async with launch(answer="ok") as chat:
-        await chat.ask_and_wait()
-        assert chat.screen.chat.answers == ["ok"]
-        assert chat.notices().count("not being recorded") == 1
-
-
-async def test_every_size_shows_transcript_prompt_and_whole_words(launch: Launch) -> None:
-    async with launch() as chat:
-        header, status = chat.screen.query_one(Header), chat.screen.query_one(StatusLine)
-        ready = chat.screen.chat.reducer.ready
-        assert ready is not None
-        for width, height in SIZES:
-            await chat.pilot.resize_terminal(width, height)
-            if width >= 40:
-                await chat.until(lambda: header.render().plain.endswith((ready.dtype, ready.device, " ")))
-                assert "F1 help" in status.render().plain
-        await chat.ask_and_wait()
-        for width, height in SIZES:
-            await chat.pilot.resize_terminal(width, height)
-            await chat.until(lambda height=height: status.region.bottom == height)
-            assert chat.log.size.height >= 3 and chat.log.size.width >= width // 2
-            assert chat.prompt.region.bottom < height
-            shown = [gauge for gauge in chat.screen.query(Gauge) if gauge.display and gauge.region]
-            assert bool(shown) == (width >= 60 and height >= 18)
-            assert all(gauge.region.right <= width for gauge in shown)
-            if width >= 40:
-                await chat.until(lambda: "F3 " in status.render().plain)
-                keys = status.render().plain
-                assert "F5 slow" in keys and "Esc" not in keys, "two have room everywhere"
-                assert ("F8 project · ^S save · F1 help" in keys) == (width >= 80)
-                assert ("F3 look inside · F5 slow motion" in keys) == (width >= 120)
-
-
-async def test_a_notice_goes_when_the_user_goes_on_and_lies_over_nothing_to_be_read(launch: Launch) -> None:
-    async with launch(answer="ok", notices=True) as chat:
-        await chat.ask_and_wait("one")
-        for goes_on, opens in (("escape", False), ("two", False), ("f1", True), ("/stats", True)):
-            await chat.ask("/retry")
-            await chat.until(lambda: not chat.screen.chat.busy)
-            assert chat.screen.query("Toast")
-            await (chat.pilot.press(goes_on) if goes_on in ("escape", "f1") else chat.ask(goes_on))
-            await chat.pilot.pause()
-            assert not chat.app.screen.query("Toast") and (chat.app.screen is not chat.screen) == opens
-            await chat.until(lambda: not chat.screen.chat.busy)
-            if opens:
-                await chat.pilot.press("escape")
-        await chat.ask("/retry")
-        chat.app.simulate_key("ctrl+o")
-        await chat.until(lambda: chat.app.screen is not chat.screen and bool(chat.app.screen.query("Toast")))
-        await chat.until(lambda: not chat.screen.query("Toast"))
-        await chat.pilot.press("escape")
-        await chat.until(lambda: chat.app.screen is chat.screen and len(chat.screen.query("Toast")) == 1)
 
 
 async def test_while_an_answer_runs_it_says_how_to_stop_it(launch: Launch) -> None:

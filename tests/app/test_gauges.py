@@ -5,20 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from textual.widgets import Static
 
 from dflash_tui.app.glyphs import large_number
-from dflash_tui.app.screens.statistics import StatisticsScreen
-from dflash_tui.app.widgets.gauge_panel import GAP, WISHES, GaugePanel, Panel, heights, note_text, widths
+from dflash_tui.app.widgets.gauge_panel import GAP, WISHES, heights, note_text, widths
 from dflash_tui.app.widgets.gauges import Gauge, HistogramGauge, PositionGauge, RateGauge
-from dflash_tui.app.widgets.meters import CostGauge
-from dflash_tui.core.figures.gpu import GpuReading
-from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
-from dflash_tui.core.settings.config import ScreenOptions
 
 from .conftest import Driver, Launch
 
-CARD = GpuReading("NVIDIA H200", 0.79, 72 * 10**9, 141 * 10**9, 486.0, 61)
 NAMES = tuple(WISHES)
 
 
@@ -53,32 +46,6 @@ def texts(chat: Driver) -> str:
     return "\n".join(gauge.render().plain for gauge in shown)
 
 
-SIZES = [(200, 60), (150, 40), (120, 36), (100, 32), (100, 24), (80, 24), (60, 18)]
-
-
-@pytest.mark.parametrize(("size", "card"), [*((size, None) for size in SIZES), ((120, 36), CARD), ((80, 24), CARD)])
-async def test_gauges_fit_at_every_size(chat: Driver, size: tuple[int, int], card: GpuReading | None) -> None:
-    chat.screen.gpu.latest = card
-    await chat.pilot.resize_terminal(*size)
-    chat.screen.draw_gauges()
-    await chat.until(lambda: chat.screen.query_one(RateGauge).facts.turn.finished)
-    shown = [gauge for gauge in chat.screen.query(Gauge) if gauge.display and gauge.region]
-    note = chat.screen.query_one("#gauges > .missing", Static)
-    assert len(shown) + (0 if card else 1) == len(WISHES) or note.display
-    for gauge in shown:
-        rows = gauge.render().plain.splitlines()
-        assert len(rows) <= gauge.size.height
-        assert max(map(len, rows)) <= gauge.size.width, (gauge.id, rows)
-    pitches = {chart.pitch for chart in map(chat.screen.query_one, (HistogramGauge, PositionGauge)) if chart in shown}
-    assert len(pitches) < 2, "a bar of one stands as far from its neighbour as in the other"
-    if size == (120, 36):
-        everything = texts(chat)
-        for words in ("tokens/s", "a round", "first", "kept a round", "by place", "guess 3.1", "context"):
-            assert words in everything
-        assert not {"τ", "±", "n="} & {part for part in ("τ", "±", "n=") if part in everything}
-        assert ("486 W" in everything) == (card is not None) and len(pitches) == 1
-
-
 @pytest.mark.parametrize("speed", [10.0, 1000.0, 25_000.0])
 async def test_no_speed_is_cut(launch: Launch, speed: float) -> None:
     async with launch(speed=speed) as chat:
@@ -106,38 +73,12 @@ async def test_the_speed_up_shows_only_once_it_was_measured(launch: Launch) -> N
         assert texts(chat).count("tokens/s") == 1, "a figure stands once"
 
 
-async def test_a_table_stands_behind_every_gauge(launch: Launch) -> None:
-    async with launch(size=(120, 40)) as chat:
-        await chat.ask("/stats")
-        assert "no numbers" in chat.notices()
-        chat.prompt.clear()
-        await chat.ask_and_wait()
-        for gauge in [gauge for gauge in chat.screen.query(Gauge) if gauge.display]:
-            gauge.focus()
-            await chat.pilot.press("enter")
-            await chat.until(lambda: isinstance(chat.app.screen, StatisticsScreen))
-            assert chat.app.screen.query(f"#{gauge.section}"), gauge.section
-            await chat.pilot.press("escape")
-            await chat.until(lambda: chat.app.screen is chat.screen)
-        for clicked in (CostGauge, HistogramGauge):
-            await chat.pilot.click(clicked)
-            await chat.until(lambda: isinstance(chat.app.screen, StatisticsScreen))
-            await chat.pilot.press("escape")
-            await chat.until(lambda: chat.app.screen is chat.screen)
-        chat.prompt.focus()
-        await chat.ask("/stats")
-        await chat.until(lambda: isinstance(chat.app.screen, StatisticsScreen))
-        words = "\n".join(str(table.render()) for table in chat.app.screen.query(Static))
-        assert TOKENS_PER_ROUND.name in words and "rounds that got there" in words
-        assert "num_" not in words
-
-
 async def test_a_click_on_a_bar_picks_it(chat: Driver) -> None:
     gauge = chat.screen.query_one(HistogramGauge)
     assert gauge.column_at(0) == 0 and gauge.column_at(gauge.columns * gauge.pitch) is None
     await chat.pilot.click(gauge, offset=(0, gauge.size.height - 2))
     await chat.until(lambda: chat.screen.viewer.position is not None)
-    history = chat.screen.chat.reducer.turn.history
+    history = chat.screen.chat.reducer.turn.rounds
     assert history.accepted[chat.screen.viewer.position.step] == 0
 
 
@@ -147,24 +88,3 @@ async def test_a_gauge_is_drawn_again_only_when_its_part_changed(chat: Driver) -
     gauge.refresh = lambda *regions, **options: drawn.append(True) or gauge  # type: ignore[assignment]
     chat.screen.draw_gauges()
     assert drawn == []
-
-
-@pytest.mark.parametrize("size", [(120, 36), (80, 24)])
-async def test_gauges_come_with_the_first_answer_and_are_as_wide_as_one_wants(
-    launch: Launch, size: tuple[int, int]
-) -> None:
-    async with launch(size=size, answer="ok", notices=True) as chat:
-        panel, gauges = chat.screen.query_one(Panel), chat.screen.query_one(GaugePanel)
-        assert not gauges.visible
-        await chat.ask_and_wait()
-        await chat.until(lambda: gauges.visible)
-        full = panel.size.area
-        await chat.pilot.press("f2")
-        await chat.until(lambda: 0 < panel.size.area < full)
-        assert 'gauges = "narrow"' in chat.notices()
-        await chat.ask("/gauges off")
-        await chat.until(lambda: not panel.display)
-        await chat.pilot.press("f2", "escape")  # Esc takes the notice away, which has a line of the screen
-        await chat.until(lambda: panel.display and panel.size.area == full)
-    async with launch(size=size, screen_options=ScreenOptions(gauges="off")) as chat:
-        assert not chat.screen.query_one(Panel).display

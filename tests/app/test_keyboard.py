@@ -26,6 +26,8 @@ PEOPLE: dict[bytes, list[str]] = {
     b"\x1b[99;5u": ["ctrl+c"],
     b"\x1b[97;1:1u": ["a"], b"\x1b[97;1:2u": ["a"], b"\x1b[97:65;2;65u": ["A"], b"\x1b[0;;233u": ["é"],
     START + b"one\r\ntwo\x1b[A \xc3\xa9" + END: ["<one\r\ntwo\x1b[A é>"], START + END: ["<>"],
+    b"\x9bA": ["up"], b"\xc2\x8fA": ["up"], b"\x9b200~one\x9b201~": ["<one>"],
+    START + b"a\x1b[Ib\x00c\x1b[<35;1;1Md" + START + END: ["<abcd>"],
 }  # fmt: skip
 """What somebody does, and as which keys it arrives; a paste in angle brackets."""
 TERMINALS = [
@@ -40,7 +42,8 @@ TERMINALS = [
     b"\x1b[8;24;80t", b"\x1b[48;24;80;480;800t", b"\x1b[48;0;0;0;0t", b"\x1b[1;2;3;4;5&w", b"\x1b[3;1;1x",
     b"\x1b[99~", b"\x1b[1114112u", b"\x1b[9999999999999u", b"\x1b[97;1:3;1114112:55296u",
     b"\x1b[?" + b"1;" * 2500 + b"c",
-    b"\xc2\x9c", END, b"\xff\xfe", b"\xed\xa0\x80",
+    b"\x90>|foot(1.2)\x9c", b"\x9b?62;22c", b"\xc2\x9d11;rgb:0/0/0\xc2\x9c", b"\x9fGi=1;OK\x9c", b"\x9b<0;10;10M",
+    b"\x1b[?2;0;1280;720S", b"\x1b[65;30;97;1;0;1_", b"\xc2\x9c", END, b"\xff\xfe", b"\xed\xa0\x80",
 ]  # fmt: skip
 """What terminals send by themselves: keys let go, mice, control strings, reports, nonsense."""
 

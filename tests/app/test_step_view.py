@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import pytest
-from textual.color import Color
 from textual.geometry import Region
 
 from dflash_tui.app.widgets.gauges import HistogramGauge, RateGauge
-from dflash_tui.app.widgets.rounds.round_strip import SHADE_STYLES, lens_legend
 from dflash_tui.app.widgets.rounds.scrubber import Scrubber
 from dflash_tui.app.widgets.rounds.step_table import Scene, StepTable, scene_lines
 from dflash_tui.app.widgets.rounds.step_view import StepView
-from dflash_tui.core.figures.labels import FOUND_SURE
-from dflash_tui.core.files.places import bundled_themes_dir
-from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.inspection import inspect_step
-from dflash_tui.core.rounds.lenses import LENSES
 from dflash_tui.core.rounds.travel import Position
-from dflash_tui.core.source import Rewind
-from engine.events import DraftToken, EmittedToken, Match, PrefillDone, Step, TurnStarted, WidthChoice
+from engine.events import WidthChoice
+from engine.rounds.store import RoundStore
 from support.events_for_tests import make_step
-from support.scripted_engine import PAGE
 
-from .colour_vision import contrast
 from .conftest import Driver, Launch
-
-LONG = PAGE * 40
 
 
 def lines(chat: Driver) -> list[str]:
@@ -40,8 +29,8 @@ def shown(chat: Driver) -> str:
     return "\n".join(lines(chat))
 
 
-def history(chat: Driver) -> StepHistory:
-    return chat.screen.chat.reducer.turns[-1].history
+def history(chat: Driver) -> RoundStore:
+    return chat.screen.chat.reducer.turns[-1].rounds
 
 
 def place(chat: Driver) -> Position | None:
@@ -104,22 +93,6 @@ async def test_the_text_behind_the_scrubber_is_dimmed(chat: Driver) -> None:
     assert "End: live" in shown(chat)
 
 
-async def test_the_view_stands_while_the_answer_goes_on(launch: Launch) -> None:
-    async with launch(answer=LONG, round_seconds=0.01) as chat:
-        await chat.ask()
-        await chat.until(lambda: len(chat.screen.chat.reducer.turns) > 0 and len(history(chat)) > 40)
-        await chat.pilot.press("f3", "comma")
-        stands, top = place(chat), chat.log.scroll_offset.y
-        assert stands is not None and chat.screen.chat.busy
-        steps = len(history(chat))
-        await chat.until(lambda: len(history(chat)) > steps + 40)
-        assert place(chat) == stands and chat.log.scroll_offset.y == top
-        assert "the engine goes on" in shown(chat)
-        await chat.pilot.press("end")
-        assert place(chat) is None
-        await chat.until(lambda: chat.log.scroll_offset.y == chat.log.max_scroll_y)
-
-
 async def test_keys_go_to_rejections_numbers_tokens_and_bars(chat: Driver) -> None:
     steps = list(history(chat))
     rejections = [step.index for step in steps if step.emitted[-1].verdict == "corrected"]
@@ -177,39 +150,6 @@ async def test_a_bar_leads_to_its_rounds_and_the_scrubber_anywhere(chat: Driver)
     assert place(chat) == Position(1, 0)
 
 
-async def test_a_bar_is_picked_by_keys(chat: Driver) -> None:
-    gauge = chat.screen.query_one(HistogramGauge)
-    gauge.focus()
-    await chat.pilot.press("right", "right")
-    filled = [count for count, rounds in enumerate(gauge.facts.turn.acceptance.histogram) if rounds]
-    assert gauge.chosen == filled[1] and f"▲ {filled[1]}: " in shown(chat)
-    await chat.pilot.press("enter")
-    here = place(chat)
-    assert here is not None and history(chat)[here.step].num_accepted == filled[1]
-
-
-async def test_a_round_that_is_taken_away_is_left(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        await chat.pilot.press("f5")
-        chat.screen.chat.apply(Rewind())
-        await chat.until(lambda: place(chat) is None)
-        assert not chat.screen.viewer.motion.active
-
-
-async def test_earlier_answers_can_be_visited_and_a_new_question_leads_back(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        await chat.ask_and_wait("again")
-        await chat.pilot.press("f3", "home", "comma")
-        first = chat.screen.chat.reducer.turns[0]
-        assert place(chat) == Position(1, len(first.history) - 1)
-        assert "of answer 1" in shown(chat)
-        chat.prompt.focus()
-        await chat.ask_and_wait("and again")
-        assert place(chat) is None
-
-
 @pytest.mark.parametrize("size", [(120, 36), (80, 24), (60, 18)])
 async def test_the_sentence_that_explains_a_rejection_is_read_at_every_size(
     chat: Driver, size: tuple[int, int]
@@ -233,15 +173,6 @@ async def test_the_sentence_that_explains_a_rejection_is_read_at_every_size(
     assert f"of {len(history(chat)) - 1}" in lines(chat)[scrubber.region.y]
 
 
-def test_what_was_looked_up_is_cut_where_the_line_ends() -> None:
-    """Code without a blank is one long word."""
-    step = make_step(1, 3)
-    draft = tuple(replace(token, text="makeDrone();", source="lookup") for token in step.draft)
-    shown = scene_lines(Scene(inspect_step(replace(step, draft=draft, match=Match(32, 771)), 7, 107, None)), 80, 12)
-    assert any(" then “makeDrone();make" in str(line) and line.cell_length == 80 for line in shown)
-    assert any(str(line).startswith(FOUND_SURE.short) for line in shown), "the odds are no drafter's"
-
-
 @pytest.mark.parametrize("width", [78, 58])
 def test_what_a_round_cost_is_told_to_the_last_unit(width: int) -> None:
     step = replace(make_step(11, 15), verify_width=13, choice=WidthChoice(0.0004, 0.2, 700.0))
@@ -249,41 +180,6 @@ def test_what_a_round_cost_is_told_to_the_last_unit(width: int) -> None:
     *_, choice, cost, _ = map(str, scene_lines(scene, width, 9))
     assert "the 13th is kept in under 0.1" in choice and choice.endswith("0.20 ms")
     assert cost.endswith("one at a time: 12 × 1.5 = 18.0 ms")
-
-
-@pytest.mark.alone
-async def test_any_step_text_a_long_answer_shows_at_once(launch: Launch) -> None:
-    """20 000 tokens. The limit is 50 ms on a quiet machine; this one is for a busy one."""
-    async with launch() as chat:
-        reducer = chat.screen.chat.reducer
-        for event in (TurnStarted(1, 40, 0, {}), PrefillDone(1, 1.0), *long_answer(20_000)):
-            chat.screen.chat.apply(event)
-        chat.screen.draw([], True)
-        chat.screen.viewer.lenses.choose("confidence")
-        chat.screen.viewer.toggle()
-        await chat.pilot.pause()
-        steps, seconds = len(reducer.turns[0].history), []
-        for number in range(24):
-            started = time.perf_counter()
-            chat.screen.viewer.visit(Position(1, (number * 7919) % steps))
-            chat.log.render_lines(Region(0, 0, *chat.log.size))
-            seconds.append(time.perf_counter() - started)
-        assert sorted(seconds)[12] < 0.15
-
-
-def long_answer(tokens: int) -> list[Step]:
-    """Rounds that keep 0, 1, … 15, 0, 1, … of 15 drafts."""
-    steps = [Step(1, 0, 0.05, (), 0, (EmittedToken(0, "So", "plain"),), 0, 0.0, 6.0, 6.0, 40, 16, 0.0)]
-    count = 1
-    while count < tokens:
-        kept = len(steps) % 16
-        draft = tuple(DraftToken(place, f" word{place}", place / 20, place / 20) for place in range(15))
-        own = EmittedToken(99, " own\n" if len(steps) % 5 == 0 else " own", "bonus" if kept == 15 else "corrected")
-        emitted = (*(EmittedToken(token.id, token.text, "accepted") for token in draft[:kept]), own)
-        count += len(emitted)
-        time_then = 0.05 + 0.01 * len(steps)
-        steps.append(Step(1, len(steps), time_then, draft, kept, emitted, 16, 3.0, 6.0, 9.5, 40 + count, 16, 0.0))
-    return steps
 
 
 # Slow motion
@@ -318,37 +214,7 @@ def table(chat: Driver) -> str:
     return "\n".join(lines(chat)[region.y : region.y + 8])
 
 
-async def test_a_slow_view_falls_behind_while_the_engine_runs(launch: Launch) -> None:
-    async with launch(answer=LONG[:6000], round_seconds=0.004) as chat:
-        chat.screen.viewer.set_pace(0.05)
-        await chat.ask()
-        await chat.until(lambda: place(chat) is not None)
-        await chat.until(lambda: not chat.screen.chat.busy)
-        here = place(chat)
-        assert here is not None and here.step < len(history(chat)) - 1, "the engine is done, the view is not"
-        await chat.pilot.press("f3", "end")
-        assert place(chat) is None and chat.screen.viewer.motion.pace == 1.0
-
-
-async def test_esc_skips_to_the_end_of_a_slowed_answer(launch: Launch) -> None:
-    async with launch(answer=LONG[:6000], round_seconds=0.004) as chat:
-        await chat.ask("/pace 0.05")
-        await chat.ask()
-        await chat.until(lambda: place(chat) is not None)
-        await chat.until(lambda: not chat.screen.chat.busy)
-        await chat.pilot.press("escape")
-        assert place(chat) is None and not chat.screen.viewer.motion.active
-        assert chat.screen.viewer.motion.pace == 0.05, "the next answer is as slow"
-        await chat.ask("/pace full")
-        assert chat.screen.viewer.motion.pace == 1.0
-
-
 # Lenses
-
-
-@pytest.mark.parametrize(("narrow", "room"), [(False, 78), (True, 58)])
-def test_every_legend_has_room_on_its_screen(narrow: bool, room: int) -> None:
-    assert all(lens_legend(lens, narrow=narrow).cell_length <= room for lens in LENSES)
 
 
 async def test_lenses_repaint_and_never_wrap_again(chat: Driver) -> None:
@@ -365,31 +231,3 @@ async def test_lenses_repaint_and_never_wrap_again(chat: Driver) -> None:
     assert chat.screen.viewer.lenses.lens == "confidence" and colours(chat, "swarm") == sure
     await chat.ask("/lens x-ray")
     assert "Lenses: verdict, confidence, plain" in chat.notices()
-
-
-async def test_a_lens_reads_a_running_answer(launch: Launch) -> None:
-    async with launch(answer=LONG) as chat:
-        await chat.pilot.press("f4")
-        await chat.ask()
-        await chat.until(lambda: len(chat.log.text) > 2000)
-        await chat.until(lambda: len({background for _, background in colours(chat, "d")}) > 2)
-
-
-@pytest.mark.parametrize("theme", sorted(path.stem for path in bundled_themes_dir().glob("*.toml")))
-async def test_every_shade_can_be_read_and_told_from_the_next(chat: Driver, theme: str) -> None:
-    chat.app.theme = theme
-    await chat.pilot.pause()
-    chat.log.render_lines(Region(0, 0, *chat.log.size))
-    styles = {shade: chat.log._styles[shade] for shade in SHADE_STYLES}
-    ground = chat.log.background_colors[1]
-    grounds = {}
-    for shade, style in styles.items():
-        assert style.color is not None and style.bgcolor is not None
-        colour, behind = Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor)
-        assert contrast(colour.hex, behind.hex) >= 4.5, shade
-        grounds[shade] = contrast(behind.hex, ground.hex)
-    sure = [f"sure-{number}" for number in range(5, 0, -1)]
-    steps = [grounds[shade] for shade in sure]
-    assert steps == sorted(steps), "the stronger the shade, the farther from the ground"
-    looks = {(styles[shade].bold, styles[shade].italic, styles[shade].underline) for shade in sure}
-    assert len(looks) >= 4, "without colour the shades still differ"

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
-from textual.widgets import Markdown, Static
 from textual.widgets._toast import Toast
 
-from dflash_tui.app.widgets.fence import NamedFence
 from dflash_tui.app.widgets.gauges import Gauge
 from dflash_tui.app.widgets.queued import QueuedQuestions
 from dflash_tui.app.widgets.rendered import RenderedView
 from dflash_tui.app.widgets.rounds.round_strip import RoundStrip
-from dflash_tui.app.widgets.status import Header
 from dflash_tui.core.conversation.step_spans import THOUGHT_HEAD
-from dflash_tui.core.sessions.sessions import load_session
-from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.text.spans import Span
-from engine.commands import Ask, Stop
+from engine.commands import Ask
 
 from .conftest import Driver, Launch
 
@@ -39,87 +32,6 @@ async def test_questions_wait_for_the_answer_before_them(launch: Launch) -> None
         await chat.until(lambda: len(chat.sent(Ask)) == 3 and not chat.screen.chat.busy)
         assert questions(chat) == ["one", "two", "three"] and not queued.display
         assert len(chat.sent(Ask)[2].messages) == 5
-
-
-async def test_what_waits_comes_back_when_the_answer_is_stopped(launch: Launch) -> None:
-    async with launch(answer=LONG, holds=True) as chat:
-        for text in ("one", "two", "three"):
-            await chat.ask(text)
-        await chat.pilot.press("x", "escape")
-        await chat.until(lambda: not chat.screen.chat.busy)
-        assert len(chat.sent(Stop)) >= 1 and questions(chat) == ["one"]
-        assert (chat.prompt.text, chat.screen.chat.queued) == ("x", [])
-        assert "2 questions were not asked" in chat.log.text
-        for text in ("three", "two"):
-            await chat.pilot.press("up")
-            assert chat.prompt.text == text
-        await chat.pilot.press("down", "down")
-        assert chat.prompt.text == "x"
-
-
-async def test_escape_puts_an_edited_question_back(launch: Launch) -> None:
-    async with launch(answer="Four.") as chat:
-        await chat.ask_and_wait("one")
-        await chat.ask_and_wait("two")
-        before = list(chat.screen.chat.messages)
-        await chat.ask("/edit")
-        assert chat.prompt.text == "two" and "Four." in chat.log.text.split("two")[1], "it can still be read"
-        await chat.pilot.press("!", "escape")
-        assert chat.screen.chat.messages == before and chat.prompt.text == ""
-        assert chat.prompt.questions.entries[-1] == "two!", "what was written can be recalled"
-        assert [turn.answer for turn in load_session(chat.screen.queue.log.path).turns] == ["Four.", "Four."]
-        await chat.pilot.press("escape")
-        assert chat.screen.chat.messages == before
-
-
-async def test_finished_answers_are_rendered_and_come_back_as_tokens(launch: Launch) -> None:
-    formulas = r"\(a_1 * b_2\)", "\\[\na\n+ b \\\\\n\\]"
-    answer = "# Head\n\n- item [link](http://x.test)\n\nSo {}:\n{}\n```python\n1\n```\n".format(*formulas)
-    async with launch(answer=answer) as chat:
-        await chat.pilot.press("ctrl+t")
-        assert "no finished answer" in chat.notices() and chat.log.display
-        await chat.ask_and_wait("one")
-        await chat.ask_and_wait("/retry")
-        await chat.pilot.press("ctrl+t")
-        view = chat.screen.query_one(RenderedView)
-        await chat.until(lambda: view.display)
-        assert not chat.log.display and len(view.query(Markdown)) == 1
-        words = "\n".join(str(each.render()) for each in view.query(Static))
-        assert all(each in words for each in ("one", "‹ 2/2 ›", "tok/s", "code: [1] main.py", *formulas))
-        assert len(view.query("MarkdownH1")) == 1
-        await chat.pilot.press("ctrl+t")
-        await chat.until(lambda: not view.display)
-        assert chat.log.display and not view.children
-
-
-async def test_every_answer_is_drawn_for_who_wants_that_with_its_file_s_name(launch: Launch) -> None:
-    answer = "Here:\n\n```python sort.py\nprint(1)\n```\n"
-    async with launch(answer=answer, screen_options=ScreenOptions(rendered=True)) as chat:
-        await chat.ask_and_wait("one")
-        view = chat.screen.query_one(RenderedView)
-        await chat.until(lambda: view.display and bool(view.query(NamedFence)))
-        (fence,) = view.query(NamedFence)
-        assert fence.border_title == "sort.py" and fence.code.strip() == "print(1)"
-        assert len({span.style for span in fence._highlighted_code.spans}) > 1, "in syntax colours"
-        await chat.pilot.press("ctrl+t")
-        assert chat.log.display and "Ctrl+T" not in chat.log.text, "who knows it isn't told"
-    async with launch(answer=answer) as chat:
-        await chat.ask_and_wait("one")
-        await chat.ask_and_wait("two")
-        assert chat.log.display and chat.log.text.count("Ctrl+T draws it") == 1
-
-
-async def test_keys_in_a_hurry_draw_and_undraw(launch: Launch) -> None:
-    async with launch(answer="```py\nx = 1\n```\ntext") as chat:
-        await chat.ask_and_wait("one")
-        for _ in range(12):
-            chat.screen.conversation.show_rendered()
-            await asyncio.sleep(0.001)
-            chat.screen.conversation.show_tokens()
-            await asyncio.sleep(0.001)
-        view = chat.screen.query_one(RenderedView)
-        await chat.until(lambda: chat.log.display and not view.display and not view.children)
-        assert chat.app.is_running and chat.app._exception is None
 
 
 async def test_asking_goes_back_to_the_tokens(launch: Launch) -> None:
@@ -152,18 +64,6 @@ async def test_escape_twice_leaves_while_the_models_load(launch: Launch) -> None
         assert "Esc again cancels loading" in chat.notices() and chat.app.is_running
         await chat.pilot.press("escape")
         await chat.until(lambda: chat.app._exit)
-
-
-async def test_the_header_shows_the_system_prompt(launch: Launch) -> None:
-    async with launch(size=(80, 24)) as chat:
-        header = chat.screen.query_one(Header)
-        await chat.ask("/system Answer\n like a [bold]pirate")
-        await chat.until(lambda: "system: Answer like" in header.render().plain)
-        assert header.render().cell_length <= 78
-        await chat.ask("/system")
-        assert "The system prompt is: Answer like a [bold]pirate" in chat.notices()
-        await chat.ask("/system off")
-        await chat.until(lambda: "system" not in header.render().plain)
 
 
 async def test_thoughts_fold_away_and_come_back(launch: Launch) -> None:

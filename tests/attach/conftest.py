@@ -61,7 +61,7 @@ class Attached:
 
     def close(self) -> None:
         self.source.send(Close())
-        self.source.join(5)
+        self.source.join(60)
         assert threads("server") <= self.before
 
 
@@ -80,7 +80,7 @@ def relayed_stream(rounds: int = 12) -> bytes:
     engine.send(Ask(7, (Message("user", "hello"),), GenerationSettings()))
     events: list[Any] = []
     while not events or not isinstance(events[-1], TurnFinished):
-        event = told.get(timeout=10)
+        event = told.get(timeout=60)
         if not isinstance(event, EngineReady) and (not isinstance(event, Step) or event.index < rounds):
             events.append(event)
     engine.send(Close())

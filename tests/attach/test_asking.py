@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from queue import Queue
 from typing import Any
@@ -15,7 +14,6 @@ from dflash_tui.core.settings.servers import Dialect
 from dflash_tui.core.source import Feature
 from engine.commands import Close
 from engine.events import EngineError, EngineReady, Notice, Step, event_to_dict
-from tests.surroundings import threads
 
 from .conftest import CHAT, Attach, Serve, only_error, relayed_stream
 from .servers import CAPTURES, Reply, content, finish, recorded, said, sse, streamed
@@ -157,9 +155,9 @@ def test_a_model_that_chats_is_chosen_and_all_are_listed(serve: Serve, attach: A
     told: Queue[Any] = Queue()
     other = attached.source.capabilities.models["chat-b"](told.put)
     other.start()
-    assert told.get(timeout=10).target == "chat-b"
+    assert told.get(timeout=60).target == "chat-b"
     other.send(Close())
-    other.join(5)
+    other.join(60)
 
 
 TEMPLATE = "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n<think>\\n' }}{% endif %}"
@@ -230,41 +228,6 @@ def test_our_own_events_come_as_they_were(serve: Serve, attach: Attach) -> None:
     assert [type(event).__name__ for event in events[:2]] == ["TurnStarted", "PrefillDone"]
     assert events[-1].statistics.num_tokens > 12, "the engine's own figures, also of what was left out here"
     assert server.asked()[0]["block_size"] == 8
-
-
-def fast_events(number: int) -> list[bytes]:
-    """llama.cpp's events as long as they are, four tokens a round."""
-    events, drafted, accepted, milliseconds = [], 0, 0, 0.001
-    frame = {
-        "created": 1795385432,
-        "id": "chatcmpl-bDM8FSS1DNenEN5H4a4V9Qpb1DsaO5ie",
-        "object": "chat.completion.chunk",
-    }
-    for place in range(number):
-        if place % 4 == 1:
-            drafted, accepted, milliseconds = drafted + 15, accepted + 3, milliseconds + 4.0
-        timings = {
-            "cache_n": 0, "prompt_n": 50, "prompt_ms": 20.073, "prompt_per_token_ms": 0.40146, "predicted_n": place + 1,
-            "predicted_ms": milliseconds, "predicted_per_token_ms": 3.885390243902439,
-            **({"draft_n": drafted, "draft_n_accepted": accepted} if drafted else {}),
-        }  # fmt: skip
-        events.append(sse(content(" word", timings=timings, **frame)))
-    return events
-
-
-@pytest.mark.alone
-def test_a_thousand_tokens_a_second_take_a_part_of_a_core(serve: Serve, attach: Attach) -> None:
-    events = fast_events(2001)
-    parts: list[Any] = [part for at in range(0, 2001, 4) for part in (b"".join(events[at : at + 4]), 0.0036)]
-    attached = attach(serve(streamed(*parts, sse(finish(), "[DONE]"))).url, dialect="llama.cpp")
-    attached.ready()
-    (thread,) = threads("server") - attached.before
-    clock = time.pthread_getcpuclockid(thread.ident or 0)
-    before, began = time.clock_gettime(clock), time.monotonic()
-    told = attached.ask(max_new_tokens=5000)
-    spent, took = time.clock_gettime(clock) - before, time.monotonic() - began
-    assert told[-1].statistics.num_tokens == 2001 and told[-1].statistics.num_accepted_draft_tokens == 1500
-    assert spent < 0.4 * took, f"{spent:.2f} s of work in {took:.2f} s"
 
 
 def test_a_limit_that_is_refused_by_its_older_name_is_tried_by_its_newer() -> None:

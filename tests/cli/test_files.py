@@ -69,11 +69,6 @@ def test_a_file_that_can_t_go(program: Program, here: Path) -> None:
     assert "Traceback" not in program.err and "\x1b" not in program.err
 
 
-def test_a_dash_is_no_file(program: Program) -> None:
-    program.run("-p", "hi", "--file", "-", stdin=b"x")
-    assert program.code == ExitCode.USAGE and "by itself" in program.err
-
-
 def test_an_empty_name_is_no_folder(program: Program) -> None:
     program.run("-p", "hi", "--file", "")
     assert program.code == ExitCode.USAGE and "is empty.\n  Name a file" in program.err
@@ -95,47 +90,8 @@ def test_a_system_prompt_in_a_file(program: Program, here: Path) -> None:
     assert program.code == ExitCode.USAGE and "There is no file gone.md" in program.err
 
 
-def test_presets(program: Program, here: Path) -> None:
-    (here / "config.toml").write_text(
-        'temperature = 0.1\n[presets.tutor]\nsystem = "Ask back."\ntemperature = 0.5\nblock_size = 4\nseed = 3'
-    )
-    program.run("-p", "hi", "--preset", "tutor", "--seed", "8")
-    assert asked(program) == ["Ask back.", "hi"]
-    (ask,) = program.engine.asked
-    assert (ask.settings.temperature, ask.settings.block_size, ask.settings.seed) == (0.5, 4, 8), "what is typed wins"
-    program.run("-p", "hi", "--preset", "tutor", "--system", "Be brief.")
-    assert asked(program)[0] == "Be brief."
-    program.run("-p", "hi", "--preset", "tutr")
-    assert program.code == ExitCode.USAGE and "Did you mean tutor" in program.err
-    program.run("config", "show")
-    assert b"[presets.tutor]" in program.out and b"line 5" in program.out
-
-
 def test_config_check_reads_the_files_of_presets(program: Program, here: Path) -> None:
     (here / "config.toml").write_text('[presets.x]\nsystem = "@gone.md"')
     assert program.run("-p", "hi").code == ExitCode.OK, "one that nobody asked for keeps nobody from asking"
     program.run("config", "check")
     assert program.code == ExitCode.USAGE and b"line 2: presets.x: There is no file gone.md" in program.out
-
-
-def long_conversation(program: Program) -> Path:
-    path = sessions_directory() / "2026-11-23T07-00-00-abcdef.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text('{"type": "session", "version": 3, "created": "2026-11-23T07:00:00+00:00"}\n')
-    for number in range(4):
-        program.run("-p", f"question {number} " + "word " * 700, "-c")
-        assert program.code == ExitCode.OK, program.err
-    return path
-
-
-def test_a_full_context(program: Program) -> None:
-    path = long_conversation(program)
-    program.run("-p", "the last " + "word " * 700, "-c")
-    assert program.code == ExitCode.USAGE and "--when-full drop" in program.err and not program.engine.asked
-    assert len(load_session(path).turns) == 4, "it was never asked"
-    program.run("-p", "the last " + "word " * 700, "-c", "--when-full", "drop")
-    assert program.code == ExitCode.OK
-    assert "Left out to fit the context of 4,096 tokens: the 3 oldest questions." in program.err
-    assert [text[:10] for text in asked(program)[::2]] == ["question 3", "the last w"]
-    program.run("-p", "and more", "-c")
-    assert [text[:10] for text in asked(program)[::2]] == ["question 3", "the last w", "and more"], "they stay out"

@@ -51,7 +51,17 @@ CHATS = [line for line in COMMANDS if re.search(r"(^|\| )dflash-chat\b", line)]
 
 
 def test_there_is_nothing_else_to_paste() -> None:
-    known = ("dflash-chat", "git diff | dflash-chat", "printf", "make ", "python -m ", "pip install", "pipx ", "source")
+    known = (
+        "dflash-chat",
+        "git diff | dflash-chat",
+        "printf",
+        "make ",
+        "python -m ",
+        "pip install",
+        "pipx ",
+        "source",
+        "llama-server ",
+    )
     assert len(PAGES) > 5 and CHATS and not [line for line in COMMANDS if not line.startswith(known)]
 
 
@@ -75,7 +85,7 @@ def test_piped_lines_work_as_pasted(tmp_path: Path) -> None:
     shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m support.scripted plain "$@"\n')
     shim.chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "DFLASH_CHAT_STATE": str(tmp_path)}
-    done = subprocess.run(line, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=30)
+    done = subprocess.run(line, shell=True, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0 and "version 2 of 2 of the answer, you are here: hello" in done.stdout, done.stderr
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.cli.main import COMMANDS, main
+from dflash_tui.cli.main import main
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.settings.addresses import KEY_VARIABLE
@@ -133,28 +133,6 @@ def test_scripts_get_the_rounds_as_they_were_told(program: Program, tmp_path: Pa
     assert (result["num_spec_steps"], result["num_accepted_draft_tokens"]) == (
         len(spec), sum(step.num_accepted for step in spec),
     )  # fmt: skip
-
-
-def test_servers_race_each_other_and_the_engine(program: Program, team: Path, tmp_path: Path) -> None:
-    page = tmp_path / "race.html"
-    program.run("race", URL, "--against", "team", "-p", "hi", "--runs", "1", "-o", str(page))
-    assert program.code == ExitCode.OK, program.err
-    assert [row.split()[0] for row in program.out.decode().splitlines()[1:3]] == ["gpu-box:8000", "models.example.org"]
-    assert f"the same {len(SHORT.split())}" not in program.err and "its times are arrivals here" in program.out.decode()
-    assert "models.example.org" in page.read_text()
-    program.run("race", "--against", URL, "-p", "hi", "--runs", "1", "--json")
-    result = json.loads(program.out)
-    assert [lane["name"] for lane in result["lanes"]] == ["DFlash, auto", "gpu-box:8000"]
-    assert (result["models"]["target"], result["against"]["server"]) == ("tiny", URL)
-    assert result["lanes"][1]["first_divergence"]["index"] == 0
-
-
-def test_the_shell_completes_names_of_servers(program: Program, team: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("_DFLASH_CHAT_COMPLETE", "fish_complete")
-    monkeypatch.setenv("COMP_WORDS", "dflash-chat --server ")
-    monkeypatch.setenv("COMP_CWORD", "")
-    program.run()
-    assert program.out.decode().split() == ["plain,box", "plain,team"] and "race" in COMMANDS
 
 
 def test_config_shows_servers_and_no_secrets(program: Program, team: Path) -> None:

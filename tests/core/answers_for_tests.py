@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from dflash_tui.core.conversation.turn import Turn
-from dflash_tui.core.export.document import CellTable, ExportedAnswer, ExportedPage, Heading, Origin, Prose, RoundFigure
-from dflash_tui.core.files.running import RunResult
+from dflash_tui.core.export.document import CellTable, ExportedPage, Heading, Origin, Prose, RoundFigure
 from engine.commands import GenerationSettings
-from engine.events import EmittedToken, Step, TurnFinished
+from engine.events import EmittedToken, EngineError, Event, Step, TurnFinished, TurnStarted
 from support.events_for_tests import make_step
 
 HOSTILE = "</script><script>alert(1)</script>\x1b[31m\u202e\x00<img src=x onerror=alert(2)>&amp;\ud800 ]]> -->"
+
+
+def turns_of(events: Iterable[Event]) -> list[Turn]:
+    """The turns of a source's events; one that was cut short still runs."""
+    turns: list[Turn] = []
+    for event in events:
+        if isinstance(event, TurnStarted):
+            turns.append(Turn(event.turn))
+        if turns:
+            turns[-1].apply(event)
+    return turns
+
+
+def turn_of(steps: Iterable[Step], settings: dict[str, Any], question: str = "Tell me a story") -> Turn:
+    """An answer of these rounds, which ended by itself."""
+    (turn,) = turns_of([TurnStarted(1, 10, 0, settings, question), *steps])
+    turn.apply(TurnFinished(1, "stop", turn.text))
+    return turn
 
 
 def make_answer(
@@ -23,7 +40,7 @@ def make_answer(
     seconds: float = 0.1,
     speculation: bool = True,
     probability: float = 0.9,
-) -> ExportedAnswer:
+) -> Turn:
     """A first token alone, then a round per text with one accepted draft and that text as a correction."""
     steps = [make_step(0, 0, index=0, time=seconds, text=texts[0])]
     for index, text in enumerate(texts[1:], start=1):
@@ -31,14 +48,14 @@ def make_answer(
         own = EmittedToken(100 + index, text, "corrected", probability=probability)
         steps.append(replace(step, emitted=(step.emitted[0], own)))
     settings = GenerationSettings(speculation=speculation).to_dict()
-    return ExportedAnswer(question, tuple(steps), settings=settings, num_prompt_tokens=10, reason="stop")
+    return turn_of(steps, settings, question)
 
 
-def plain_answer(texts: Sequence[str], *, seconds: float = 0.1) -> ExportedAnswer:
+def plain_answer(texts: Sequence[str], *, seconds: float = 0.1) -> Turn:
     """One token per pass of the target; ids are the tokens' places."""
     steps = [_plain_step(index, text, seconds * (index + 1)) for index, text in enumerate(texts)]
     settings = GenerationSettings(speculation=False).to_dict()
-    return ExportedAnswer("Tell me a story", tuple(steps), settings=settings, num_prompt_tokens=10, reason="stop")
+    return turn_of(steps, settings)
 
 
 def _plain_step(index: int, text: str, time: float) -> Step:
@@ -49,13 +66,13 @@ def _plain_step(index: int, text: str, time: float) -> Step:
 def hostile_document() -> ExportedPage:
     """Every section, and nothing in it that a browser or a terminal should believe."""
     answer = make_answer(("Hi", HOSTILE, "日本語 🇪🇺 e\u0301", "\n\n", "\t"), question=HOSTILE)
+    answer.name, answer.error = HOSTILE, EngineError("server", HOSTILE)
     sections = (
         Heading(HOSTILE),
         Prose(f"{HOSTILE}\n\n    {HOSTILE}"),
         CellTable((("name", HOSTILE), (HOSTILE, "1"))),
-        RoundFigure(answer.steps[1], HOSTILE),
-        replace(answer, label=HOSTILE, error=HOSTILE),
-        RunResult(1, "ended", 0, 0.1, f"{HOSTILE}\n\t{HOSTILE}"),
+        RoundFigure(answer.rounds[1], HOSTILE),
+        answer,
     )
     return ExportedPage(HOSTILE, sections, Origin(HOSTILE, HOSTILE, HOSTILE, HOSTILE, "2026-11-21T04:00:00+00:00"))
 

@@ -17,5 +17,7 @@ def rounds(draw: st.DrawFn) -> list[Step]:
         accepted = draw(st.integers(0, drafted))
         ending = draw(st.sampled_from(["auto", "stop"]))
         text = draw(st.text(max_size=4))
-        steps.append(make_step(accepted, drafted, ending=ending, index=index, time=0.05 + 0.03 * index, text=text))
+        steps.append(
+            make_step(accepted, drafted, ending=ending, index=index, time=round(0.05 + 0.03 * index, 6), text=text)
+        )
     return steps

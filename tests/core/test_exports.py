@@ -9,16 +9,14 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given
 
-from dflash_tui.core.export.document import ExportedPage, collect
+from dflash_tui.core.export.document import ExportedPage
 from dflash_tui.core.export.formats import FORMATS, Format, render
 from dflash_tui.core.export.html import to_html
 from dflash_tui.core.export.json_export import FORMAT_VERSION, to_json
-from dflash_tui.core.export.spans import document_spans
-from dflash_tui.core.files.running import RunResult
 from dflash_tui.core.text.harmless import sanitise
 from engine.events import Step, TurnFinished, TurnStarted, event_from_dict
 
-from .answers_for_tests import hostile_document, make_answer
+from .answers_for_tests import hostile_document, make_answer, turns_of
 from .rounds_for_tests import rounds
 
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -54,7 +52,7 @@ class Page(HTMLParser):
 
 def answer_document(steps: list[Step]) -> ExportedPage:
     events = [TurnStarted(1, 5, 0, {"seed": 3}, "Why?"), *steps, TurnFinished(1, "stop", "")]
-    return ExportedPage("Why?", collect(events).answers())
+    return ExportedPage("Why?", tuple(turns_of(events)))
 
 
 @given(rounds())
@@ -73,16 +71,6 @@ def test_json_gives_the_steps_back(steps: list[Step]) -> None:
     (answer,) = content["sections"]
     assert [event_from_dict({"event": "Step", **step}) for step in answer["steps"]] == steps
     assert answer["statistics"]["num_tokens"] == sum(len(step.emitted) for step in steps)
-
-
-def test_what_a_program_wrote_stands_below_its_answer() -> None:
-    run = RunResult(2, "ended", 0, 0.25, "".join(f"line {number}\n" for number in range(30)))
-    document = ExportedPage("A story", (make_answer(), run))
-    page, text = to_html(document), "".join(span.text for span in document_spans(document))
-    assert "<summary>block 2 ran · exit code 0 · 0.2 s · 30 lines</summary>" in page
-    assert page.index(">line 0\n") > page.index("</article>") and "line 29</pre></details>" in page
-    assert "line 7" in text and "line 8" not in text and "22 more lines" in text
-    assert json.loads(to_json(document))["sections"][1] == {"kind": "run", **run.to_line()}
 
 
 def test_nothing_hostile_survives_in_a_page() -> None:
@@ -114,18 +102,7 @@ def test_json_is_ascii_so_that_no_terminal_acts_on_it() -> None:
 @pytest.mark.parametrize("wanted", FORMATS)
 def test_every_format_takes_an_answer_that_was_cut_short(wanted: Format) -> None:
     started = TurnStarted(1, 5, 0, {}, "Why?")
-    (nothing,) = collect([started]).answers()
-    (something,) = collect([started, *make_answer().steps]).answers()
-    assert something.reason is None
+    (nothing,) = turns_of([started])
+    (something,) = turns_of([started, *make_answer().rounds])
+    assert something.ending is None
     assert render(ExportedPage("Cut", (nothing, something)), wanted)
-
-
-def test_answers_are_kept_apart_by_turn() -> None:
-    steps = make_answer().steps
-    events = [
-        TurnStarted(1, 5, 0, {}, "First?"), *steps, TurnFinished(1, "stop", ""),
-        TurnStarted(2, 9, 5, {}, "Second?"), *steps[:1],
-    ]  # fmt: skip
-    first, second = collect(events).answers()
-    assert (first.question, first.reason, len(first.steps)) == ("First?", "stop", len(steps))
-    assert (second.question, second.reason, second.num_reused_tokens) == ("Second?", None, 5)

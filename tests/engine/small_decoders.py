@@ -92,7 +92,6 @@ class ScriptedDrafter:
 
     def __init__(self, real: DFlashDrafter, proposal: Proposal):
         self.config, self.sequential, self.chained = real.config, real.sequential, real.chained
-        self.conditioned = False
         self.proposal = proposal
         self._real = real
 

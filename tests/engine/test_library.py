@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import get_type_hints
 
 import pytest
@@ -18,7 +14,6 @@ from engine.events import Channel
 from engine.library import Options
 from support.events_for_tests import make_step
 
-ROOT = Path(__file__).parents[2]
 QUESTION = "Write a quicksort in Python"
 
 
@@ -128,11 +123,3 @@ def test_every_public_name_is_there_and_documented() -> None:
     own = [getattr(engine, name) for name in engine.__all__ if name != "Event"]
     methods = [getattr(engine.Pair, name) for name in ("generate", "answer", "close")]
     assert all(each.__doc__ and len(each.__doc__) > 20 for each in (engine, *own, *methods))
-
-
-def test_the_example_of_the_documents_runs() -> None:
-    page = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
-    example = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0]
-    result = subprocess.run([sys.executable, "-c", example], cwd=ROOT, capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    assert "def quicksort" in result.stdout and "tokens per second" in result.stdout

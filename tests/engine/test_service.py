@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import pytest
 from torch import Tensor
 
-from engine.commands import AUTO, Adjust, Ask, Close, Command, EngineOptions, GenerationSettings, Message, Stop
+from engine.commands import Adjust, Ask, Close, Command, EngineOptions, GenerationSettings, Message, Stop
 from engine.events import (
     EngineError,
     EngineReady,
@@ -370,17 +370,3 @@ def test_importing_the_service_imports_no_torch() -> None:
     code = "import engine.service, sys; print({'torch', 'transformers'} & sys.modules.keys() or 'none')"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "none"
-
-
-def test_bundled_pair_answers(bundled_pair: Path) -> None:
-    with running(EngineOptions(device="cpu")) as session:
-        ready = next(event for event in session.events if isinstance(event, EngineReady))
-        assert ready.banner and ready.drafter and ready.max_block_size == 16
-        session.service.send(ask(1, "Write a quicksort in Python", max_new_tokens=120, block_size=AUTO))
-        finished = session.wait_for(TurnFinished, 1)
-        assert finished.reason in ("stop", "length") and finished.text.strip()
-        check_steps(session.steps(1), finished)
-        answer = [t.id for step in session.steps(1) for t in step.emitted if t.channel == "answer"]
-        assert finished.text == ChatTokenizer(bundled_pair / "target").decode(answer)
-        session.service.send(ask(2, "Write a quicksort in Python", max_new_tokens=120, speculation=False))
-        assert session.wait_for(TurnFinished, 2).text == finished.text

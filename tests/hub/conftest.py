@@ -108,7 +108,7 @@ class Computer:
     def interrupted(self, until: Callable[[], bool], number: signal.Signals, *arguments: str) -> tuple[int, str, float]:
         """Signals the program once ``until`` holds; returns its exit code, its stderr, and how long it took to end."""
         process = self.start(*arguments)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not until():
             assert process.poll() is None, process.communicate(30)
             assert time.monotonic() < deadline

@@ -89,26 +89,6 @@ def test_rows_of_a_tree_are_sampled_at_their_depths(seed: int) -> None:
         assert actual.draft_probability[row].item() == pytest.approx(expected.draft_probabilities[0], abs=1e-6)
 
 
-def test_drafts_may_lie_apart() -> None:
-    """As first choices do, beside the others."""
-    logits = torch.randn(5, 300, generator=torch.Generator().manual_seed(1))
-    apart = torch.full((16, 4), -1)
-    apart[:, 0] = torch.arange(16)
-    settings, scratch = SamplingSettings.allocate(CPU), SampleScratch(300, CPU)
-    cursor, rows = torch.tensor([7], dtype=torch.int32), torch.tensor([5], dtype=torch.int32)
-    both = []
-    for drafted in (apart[:, 0], torch.arange(16)):
-        out = SampledRows.allocate(CPU)
-        sample_rows(head_of(logits), settings, cursor, rows, drafted, out, scratch)
-        both.append(out.draft_probability)
-    assert torch.equal(*both) and len(both[0].unique()) == 6
-
-
-def test_rows_beyond_the_count_are_left_alone() -> None:
-    out = draw(torch.randn(3, 100, generator=torch.Generator().manual_seed(0)), 9, [], temperature=1.0, top_k=5)
-    assert out.token[3:].tolist() == [0] * 13 and (out.probability[3:] == 0).all()
-
-
 def test_draws_do_not_depend_on_how_the_vocabulary_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     logits = torch.randn(4, 1000, generator=torch.Generator().manual_seed(6))
     noise = {"temperature": 1.3, "top_k": 300, "top_p": 0.9, "seed": 5}

@@ -100,7 +100,7 @@ def test_every_pin_lies_in_the_range_that_pyproject_asks_for() -> None:
     """``make`` installs what both files agree on; a pin that is missing or outside would break every fresh clone."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    named = [text for extra in ("test", "proofs", "gguf") for text in extras[extra]]
+    named = [text for extra in ("test", "proofs") for text in extras[extra]]
     asked = [Requirement(text) for text in (*project["dependencies"], *named)]
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pins = dict(line.split("==") for line in lines if not line.startswith("#"))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 Make = Callable[..., ScriptedEngine]
-HTTP = httpx2.Client(timeout=20)  # for all: making one takes longer than any question
+HTTP = httpx2.Client(timeout=60)  # for all: making one takes longer than any question
 QUESTION = [{"role": "user", "content": "Write a page"}]
 
 
@@ -40,7 +40,7 @@ class Served:
         return self.serving.url
 
     def http(self, **options: Any) -> httpx2.Client:
-        return httpx2.Client(base_url=self.url, timeout=20, **options)
+        return httpx2.Client(base_url=self.url, timeout=60, **options)
 
     def client(self, **options: Any) -> openai.OpenAI:
         import openai  # here: a second, for the workers that need it
@@ -67,7 +67,7 @@ class Served:
         assert found, name
         return sum(float(line.rpartition(" ")[2]) for line in found)
 
-    def until(self, condition: Callable[[], object], seconds: float = 15.0) -> None:
+    def until(self, condition: Callable[[], object], seconds: float = 60.0) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < deadline, "in vain"

@@ -16,12 +16,12 @@ AGAIN_SECONDS = 2.0
 
 
 def stop(screen: ChatScreen, _: Argument) -> None:
-    """End the first of these that goes on: answer, program, edit, slow motion, loading; else give the prompt the
+    """End the first of these that goes on: answer, edit, slow motion, loading; else give the prompt the
     keyboard."""
     if screen.desk.stop():
         screen.draw_status()
         screen.pump.hurry()
-    elif screen.desk.program.stop() or screen.leave_edit() or screen.viewer.skip():
+    elif screen.leave_edit() or screen.viewer.skip():
         pass
     elif screen.chat.reducer.phase == "loading":
         _leave_on_repeat(screen, "Esc again cancels loading and leaves. What was fetched is kept.")
@@ -42,7 +42,7 @@ def interrupt(screen: ChatScreen, argument: Argument) -> None:
     elif screen.desk.stop():
         screen.draw_status()
         screen.pump.hurry()
-    elif not (screen.desk.program.stop() or screen.leave_edit()):
+    elif not screen.leave_edit():
         _leave_on_repeat(screen, "Press Ctrl+C again to quit.")
 
 
@@ -61,9 +61,7 @@ def _leave_on_repeat(screen: ChatScreen, notice: str) -> None:
 
 COMMANDS = {
     "new": (
-        Command(
-            "stop", "Stop the answer", "stop the answer and keep what it wrote", stop, "escape", stand_in="interrupt"
-        ),
+        Command("stop", "Stop the answer", "stop the answer and keep what it wrote", stop, "escape"),
         Command(
             "interrupt",
             "Copy, stop or quit",

@@ -10,14 +10,12 @@ from textual.containers import Container, ScrollableContainer
 from textual.scroll_view import ScrollView
 
 from dflash_tui.core.conversation.chat import Chat
-from dflash_tui.core.conversation.folds import below_answer
 from dflash_tui.core.conversation.transcript import around_answers, marks, question_spans, retell
 from dflash_tui.core.conversation.tree import NodePart
 from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.text.spans import Span, Spans
 from engine.events import EngineError, LoadProgress
 
-from ..keymap import NameKeys
 from ..widgets.loading import LoadPanel
 from ..widgets.rendered import RenderedView
 from ..widgets.starters import Starters
@@ -38,11 +36,7 @@ class ConversationView(Container):
     def __init__(self, chat: Chat, *, id: str) -> None:
         super().__init__(id=id)
         self._chat = chat
-        self.with_keys: NameKeys = str
-        """Puts the user's own keys into a sentence that names keys."""
         self._answers: list[Told] = []
-        self._untold: int | None = None
-        """The place on the path of a question below which a program's outcome is still to be shown; or None."""
 
     def compose(self) -> ComposeResult:
         yield LoadPanel(id="load")
@@ -73,14 +67,14 @@ class ConversationView(Container):
 
     def show_failure(self, failure: EngineError) -> None:
         panel = self.query_one(LoadPanel)
-        panel.show_error(failure, self.with_keys)
+        panel.show_error(failure)
         panel.display = True
 
     # Adding
 
     def note(self, text: str) -> None:
         """Add a remark of the program's own to the transcript."""
-        self.transcript.append([Span(f"{self.with_keys(text)}\n\n", "note")])
+        self.transcript.append([Span(f"{text}\n\n", "note")])
 
     def note_above(self, text: str) -> None:
         """Add a remark about the models that have just become ready, above the question that waited for them."""
@@ -91,11 +85,7 @@ class ConversationView(Container):
             self._show_question()
 
     def add(self, spans: Spans) -> None:
-        """Add text that the source said; where the program itself speaks, with the user's own keys."""
-        if self.with_keys is not str:
-            spans = Spans.of(
-                span._replace(text=self.with_keys(span.text)) if span.style == "note" else span for span in spans
-            )
+        """Add text that the source said."""
         self.transcript.append(spans)
 
     def show_asked(self) -> None:
@@ -110,25 +100,6 @@ class ConversationView(Container):
         exchange = self._chat.tree.path[-1]
         self._answers.append(Told(exchange, self.transcript.length))
         self.transcript.append(question_spans(self._chat.tree, exchange.number))
-
-    def show_program(self, number: int) -> None:
-        """Show below answer ``number`` what came of a program that was run from it."""
-        path, depth = self._chat.tree.path, self._chat.tree.on_path(number)
-        if depth is None:
-            return
-        if self._chat.busy:
-            self._untold = depth  # until the answer is whole
-        elif depth == len(path) - 1:
-            self.transcript.append(below_answer(path[-1].runs[-1:]))
-        else:
-            self.retell(depth)
-            self.transcript.show_character(self._answers[depth + 1].start, low=True)
-
-    def after_turn(self) -> None:
-        """Called when an answer has ended: show what came of programs that ended while it was being written."""
-        if self._untold is not None:
-            self.retell(min(self._untold, len(self._chat.tree.path)))
-            self._untold = None
 
     # Telling again
 

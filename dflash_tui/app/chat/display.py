@@ -23,11 +23,11 @@ from dflash_tui.core.figures.tables import GaugeFacts, tables
 from dflash_tui.core.garbage import freeze_garbage_collector
 from dflash_tui.core.settings.config import Gauges
 from dflash_tui.core.source import Happening, Rewind, SourceFactory, described
+from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.fences import describe_blocks
 from engine.commands import MIN_BLOCK_SIZE, GenerationSettings
 from engine.events import EngineReady, LoadProgress, Notice, TurnFinished, TurnStarted
 
-from ..keymap import NameKeys
 from ..options import backed_up, options_of
 from ..screens.statistics import StatisticsScreen
 from ..widgets.attached import Attached
@@ -78,8 +78,6 @@ class ChatDisplay(DeskScreen):
         self.settled = False
         """Whether the objects that loading left were taken from what the garbage collector looks at."""
         self.gauges: Gauges = "full"
-        self.with_keys: NameKeys = str
-        """Puts the user's own keys into a sentence that names keys."""
         self._started = self._log_failure_told = False
         self._gpu_shown: GpuReading | None = None
         self._warned = False
@@ -132,8 +130,9 @@ class ChatDisplay(DeskScreen):
         if len(questions) == 1 and not self.prompt.text:
             self.prompt.fill(questions[0].text, questions[0].pasted)
         else:
-            what = "1 question was" if len(questions) == 1 else f"{len(questions)} questions were"
-            self.conversation.note(f"{what} not asked; ↑ brings back one after the other")
+            self.conversation.note(
+                f"Not asked: {counted(len(questions), 'question')}; ↑ brings back one after the other"
+            )
 
     def reword(self, exchange: Turn) -> None:
         self.leave_edit()
@@ -183,8 +182,6 @@ class ChatDisplay(DeskScreen):
                 conversation.show_place(number)
             case "named":
                 conversation.show_named(number)
-            case "ran":
-                conversation.show_program(number)
             case "new" | "resumed":
                 conversation.clear()
                 conversation.show_path()
@@ -269,7 +266,7 @@ class ChatDisplay(DeskScreen):
         self.app.push_screen(StatisticsScreen(where, tables(facts, costs_of_passes(self.chat)), section))
 
     def _show_placeholder(self) -> None:
-        self.prompt.placeholder = self.with_keys(self.desk.source.capabilities.placeholder or PLACEHOLDER)
+        self.prompt.placeholder = self.desk.source.capabilities.placeholder or PLACEHOLDER
 
     def _offer_starters(self) -> None:
         begins = not self.chat.tree and self.desk.source.capabilities.can("ask")
@@ -330,7 +327,6 @@ class ChatDisplay(DeskScreen):
             offers = not (drawn or self._offered or self.replay.recording)
             self.conversation.note(f"{blocks} · {DRAW}" if offers else blocks)
             self._offered = True
-        self.conversation.after_turn()
         self.desk.after_turn()
         if drawn and not (self.chat.busy or self.viewer.open) and self.conversation.transcript.following:
             self.conversation.show_rendered()
@@ -390,9 +386,7 @@ class ChatDisplay(DeskScreen):
         self.prompt.cursor_blink = not self.chat.busy and self.viewer.motion.moves
         hint = self.focused.hint if isinstance(self.focused, Slider) else ""
         facts = status_facts(self.desk, self.viewer, hint, self.pump.governor.load)
-        self.query_one(StatusLine).show(
-            replace(facts, state=self.with_keys(facts.state), keys=tuple(map(self.with_keys, facts.keys)))
-        )
+        self.query_one(StatusLine).show(facts)
         self.query_one(Header).tell_system(self.chat.system, self.desk.presets.name)
 
     def _tell_log_failure(self) -> None:

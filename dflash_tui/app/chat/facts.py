@@ -44,8 +44,8 @@ def status_facts(desk: Desk, viewer: Viewer, hint: str, load: float) -> StatusFa
 def _keys(desk: Desk, viewer: Viewer) -> tuple[str, ...]:
     """The keys that do something now, such as ``F6 race``; what is done most comes first."""
     chat, can = desk.chat, desk.source.capabilities.can
-    if can("ask") and (chat.busy or desk.program.block):
-        return RUNNING if can("drafts") and chat.busy else (RUNNING[0], HELP)
+    if can("ask") and chat.busy:
+        return RUNNING if can("drafts") else (RUNNING[0], HELP)
     if viewer.turn is None or viewer.turn.latest_drafted is None:
         return BEFORE
     race = (RACE,) if can("ask") and can("speculation") else ()
@@ -74,8 +74,6 @@ def _state(desk: Desk) -> str:
         return "stopping"
     if chat.busy:
         return "streaming" if chat.reducer.phase == "streaming" else "reading the prompt"
-    if desk.program.block:
-        return f"block {desk.program.block} runs; Esc stops it"
     return chat.reducer.phase
 
 

@@ -10,7 +10,7 @@ from dflash_tui.core.desk.desk import Desk
 
 BEFORE = ("model", "replay", "lesson", "sessions", "find", "theme", "system", "block", "temperature")
 RUNNING = ("stop", "teach", "steps", "present", "lens")
-CODE = ("save", "open", "run", "copy")
+CODE = ("save", "open", "copy")
 LOOKING = ("steps", "teach", "race", "present", "predict", "lens", "rendered", "retry", "edit", "statistics", "export")
 """Ids of the commands that fit before the first answer, while one runs, after one with code, and after any other."""
 

@@ -47,8 +47,8 @@ class LensView:
     def shade(self, turn: int, token: int) -> Shade | None:
         """The shade of a token of a turn, both counted from 0, through the lens. None where its round is not known."""
         if turn not in self._readings:
-            history = self._travel.history(turn)
-            if history is None:
+            rounds = self._travel.rounds(turn)
+            if rounds is None:
                 return None
-            self._readings[turn] = LensReading(self.lens, history)
+            self._readings[turn] = LensReading(self.lens, rounds)
         return self._readings[turn].shade(token)

@@ -40,7 +40,7 @@ class Look:
         if self.position is not None:
             return self._turn(self.position.turn)
         newest = self._desk.chat.reducer.turn
-        if newest is None or newest.failure is None or len(newest.history):
+        if newest is None or newest.failure is None or len(newest.rounds):
             return newest
         answered = self.travel.latest()
         return self._turn(answered.turn) if answered else newest
@@ -74,7 +74,7 @@ class Look:
         turn = self.turn
         if turn is None or self.position is None:
             return (turn.latest_drafted or turn.latest) if turn else None
-        return turn.history[self.position.step]
+        return turn.rounds[self.position.step]
 
     @property
     def inspection(self) -> Inspection | None:
@@ -85,7 +85,7 @@ class Look:
             return None
         plain_ms, ready = turn.snapshot.alone_ms, self._desk.ready
         recurs, method = (False, None) if ready is None else (ready.recurs, ready.method)
-        where = turn.history, position.step, turn.num_prompt_tokens, turn.seed
+        where = turn.rounds, position.step, turn.num_prompt_tokens, turn.seed
         return inspect(*where, plain_ms, self.times, recurs, method)
 
     @property
@@ -99,7 +99,7 @@ class Look:
         number = self.round_place
         if number is None:
             return 0
-        return max(len(self.travel.history(number.turn) or ()), self.replay.num_rounds(number.turn))
+        return max(len(self.travel.rounds(number.turn) or ()), self.replay.num_rounds(number.turn))
 
     @property
     def scene(self) -> Scene | None:
@@ -114,10 +114,10 @@ class Look:
         if beyond := beyond_memory(facts):
             notes = (*notes, f"{beyond:.1f} {BEYOND_MEMORY}")
         scene = scene_of(inspection, number, self.motion, len(self.travel.turns), notes)
-        history = self.travel.history(number.turn)
-        if not self.hall or history is None:
+        rounds = self.travel.rounds(number.turn)
+        if not self.hall or rounds is None:
             return scene
-        tokens = history.tokens_before(number.step + scene.reached("emit"))
+        tokens = rounds.tokens_before(number.step + scene.reached("emit"))
         return replace(scene, tally=tally(tokens, number.step + scene.reached("verify")))
 
     @property
@@ -127,10 +127,10 @@ class Look:
     def spotlight(self) -> Spotlight | None:
         """What the transcript points at."""
         position = self.position
-        history = self.travel.history(position.turn) if position else None
-        if position is None or history is None:
+        rounds = self.travel.rounds(position.turn) if position else None
+        if position is None or rounds is None:
             return None
-        first, behind = history.tokens_before(position.step), history.emitted_sum[position.step]
+        first, behind = rounds.tokens_before(position.step), rounds.emitted_sum[position.step]
         return Spotlight(
             position.turn,
             first,

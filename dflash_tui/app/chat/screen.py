@@ -20,6 +20,7 @@ from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.desk.face import View
 from dflash_tui.core.desk.views import Figures, FilesView, RoundView
 from dflash_tui.core.sessions.sessions import SessionLog
+from dflash_tui.core.text.counted import counted
 from dflash_tui.sources import replay_source
 
 from ..completion import complete
@@ -76,7 +77,6 @@ class ChatScreen(ChatDisplay):
 
     def on_mount(self) -> None:
         stand_above(self, "#ask")
-        self.conversation.with_keys = self.with_keys
         self.conversation.show_loading([], beginning(self.desk))
         self.show_legend()
         self.conversation.transcript.set_class(self.replay.recording is not None, "shown")
@@ -86,7 +86,6 @@ class ChatScreen(ChatDisplay):
             text,
             by_fitness(self.ACTIONS.values(), self.desk),
             self,
-            self.with_keys,
             keys_in_force(self.active_bindings),
         )
         prompt.queued, prompt.offer = self.desk.take_queued, self.conversation.following_starter
@@ -196,7 +195,7 @@ class ChatScreen(ChatDisplay):
     @on(Prompt.PasteRefused)
     def refuse_paste(self, message: Prompt.PasteRefused) -> None:
         self.notify(
-            f"That paste has {message.characters:,} characters; a prompt takes {MAX_CHARACTERS:,}. "
+            f"That paste has {counted(message.characters, 'character')}; a prompt takes {MAX_CHARACTERS:,}. "
             "Nothing was pasted, and what you had typed is still there.",
             title="Paste too large",
             severity="error",
@@ -318,7 +317,7 @@ class ChatScreen(ChatDisplay):
 
     def show_help(self) -> None:
         self.app.clear_notifications()  # they would lie over the text
-        self.app.push_screen(HelpScreen(self.active_bindings, self.ACTIONS.values(), self.with_keys))
+        self.app.push_screen(HelpScreen(self.active_bindings, self.ACTIONS.values()))
 
     def open_replay(self, path: Path | None) -> None:
         if self.chat.busy:

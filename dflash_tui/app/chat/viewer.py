@@ -100,10 +100,10 @@ class Viewer(Look):
         if position is None:
             raise SlashError(otherwise)
         self.position = position
-        history = self.travel.history(position.turn)
+        rounds = self.travel.rounds(position.turn)
         self.motion.playing = False
-        if history is not None and self.motion.active:
-            self.motion.stand(history, position.step)
+        if rounds is not None and self.motion.active:
+            self.motion.stand(rounds, position.step)
         if self.open:
             self.show()
         else:
@@ -166,10 +166,10 @@ class Viewer(Look):
         self._open()
 
     def _play_from(self, position: Position | None) -> None:
-        history = self.travel.history(position.turn) if position else None
-        if position is not None and history is not None:
+        rounds = self.travel.rounds(position.turn) if position else None
+        if position is not None and rounds is not None:
             self.position = position
-            self.motion.begin(history, position.step, time.monotonic())
+            self.motion.begin(rounds, position.step, time.monotonic())
 
     def set_pace(self, pace: float) -> None:
         """How fast rounds are shown, as a share of the engine's own speed. Raises ``ValueError`` out of range."""
@@ -306,8 +306,8 @@ class Viewer(Look):
 
     def _still_there(self, position: Position) -> bool:
         """Whether the round at ``position`` still exists: a recording that goes back takes rounds away."""
-        history = self.travel.history(position.turn)
-        return history is not None and position.step < len(history) and self.motion.plays(history)
+        rounds = self.travel.rounds(position.turn)
+        return rounds is not None and position.step < len(rounds) and self.motion.plays(rounds)
 
     def _fall_behind(self) -> None:
         """Begin to play a running answer in slow motion."""

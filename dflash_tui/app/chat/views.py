@@ -10,11 +10,9 @@ from textual.app import App
 
 from dflash_tui.core.conversation.retry import Retry
 from dflash_tui.core.conversation.slash import SlashError
-from dflash_tui.core.desk.commands.branches import compare
 from dflash_tui.core.desk.desk import Desk
 from dflash_tui.core.desk.face import View
-from dflash_tui.core.desk.views import Comparison, FilesView, SearchView, SessionsView, TreeView
-from dflash_tui.core.text.spans import Spans
+from dflash_tui.core.desk.views import FilesView, SearchView, SessionsView, TreeView
 
 if TYPE_CHECKING:
     from dflash_tui.core.conversation.tree import Outlined
@@ -37,8 +35,6 @@ def open_view(app: App[Any], desk: Desk, view: View, attempt: Attempt, replay: C
     match view:
         case TreeView():
             _open_tree(app, desk, view, attempt)
-        case Comparison():
-            _open_comparison(app, desk, view, attempt)
         case SessionsView():
             _open_sessions(app, desk, view, attempt, replay)
         case SearchView():
@@ -61,25 +57,10 @@ def _open_tree(app: App[Any], desk: Desk, view: TreeView, attempt: Attempt) -> N
         wishes: dict[str, Callable[[], None]] = {
             "edit": lambda: desk.edit(number),
             "retry": lambda: desk.ask_again(Retry(str(number))),
-            "compare": lambda: compare(desk, number),
         }
         attempt(wishes[what])
 
     app.push_screen(TreeScreen(desk.chat.tree, desk.name, take, view.words), go_there)
-
-
-def _open_comparison(app: App[Any], desk: Desk, view: Comparison, attempt: Attempt) -> None:
-    from ..screens.compare import CompareScreen
-
-    def spans_of(which: int) -> Spans | None:
-        state = desk.chat.reducer.look_at(which)
-        return state.rebuild_spans() if state is not None else None
-
-    def take(chosen: int | None) -> None:
-        if chosen is not None:
-            attempt(lambda: desk.go(chosen, below=True))
-
-    app.push_screen(CompareScreen(view.versions, view.places, spans_of), take)
 
 
 def _open_sessions(
@@ -120,5 +101,5 @@ def _open_files(app: App[Any], view: FilesView) -> None:
 
     folded = folds(view.chat.tree.path)
     if not folded:
-        raise SlashError("Nothing is folded: neither a paste nor a file, nor the output of /run.")
+        raise SlashError("Nothing is folded: neither a paste nor a file.")
     app.push_screen(UnfoldedScreen(folded, len(folded) - 1 if view.index is None else min(view.index, len(folded) - 1)))

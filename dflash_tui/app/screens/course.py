@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from time import monotonic
 from typing import ClassVar
@@ -215,7 +216,7 @@ class CourseScreen(DismissOnceScreen[bool]):
         """Show the round ``by`` further than the one on show."""
         view = self.page.view
         if isinstance(view, OneRound):
-            self.round = min(max(self.round + by, 0), len(view.answer.steps) - 1)
+            self.round = min(max(self.round + by, 0), len(view.answer.rounds) - 1)
             self.playing, self.seconds = False, self.page.seconds
             self.draw()
 
@@ -226,7 +227,7 @@ class CourseScreen(DismissOnceScreen[bool]):
         self._draw_lines()
         match self.page.view:
             case Written(answer):
-                self._write(round(self.share * len(answer.steps)))
+                self._write(round(self.share * len(answer.rounds)))
             case OneRound() as view:
                 self._draw_round(view)
             case SideBySide() as view:
@@ -288,16 +289,16 @@ class CourseScreen(DismissOnceScreen[bool]):
             log.clear()
             self._written = 0
         if due > self._written:
-            log.append(list(token_spans(view.answer.steps[self._written : due])))
+            log.append(list(token_spans(islice(view.answer.rounds.steps(self._written), due - self._written))))
             self._written = due
-            if due == len(view.answer.steps) and not self.course.plays:
+            if due == len(view.answer.rounds) and not self.course.plays:
                 log.scroll_home(animate=False)
 
     def _draw_round(self, view: OneRound) -> None:
         """The step view of the round: in large cells for a hall, else the table, and both where there is room."""
         inspection = view.inspection(self.round)
         phase = PHASES[min(int(self.share * len(PHASES)), len(PHASES) - 1)]
-        title = f"round {inspection.step.index} of {len(view.answer.steps) - 1}"
+        title = f"round {inspection.step.index} of {len(view.answer.rounds) - 1}"
         scene = Scene(inspection, phase=phase, title=title, notes=(view.answer.question,), phases=self.playing)
         large, table = self.query_one(LargeRound), self.query_one(StepTable)
         large.display = self.course.plays or self.size.height >= ROWS_FOR_LARGE

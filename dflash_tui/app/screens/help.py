@@ -17,7 +17,7 @@ from textual.widgets import Static
 from dflash_tui.core.desk.command import Command
 from dflash_tui.core.figures.labels import COLOURS, FIGURES, MODELS, SERVERS, SIGNS
 
-from ..keymap import NameKeys, key_name
+from ..keymap import key_name
 from ..widgets.rounds.round_strip import legend
 from .once import DismissOnceScreen
 
@@ -60,11 +60,8 @@ class HelpScreen(ModalScreen[None], DismissOnceScreen[None]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q", "dismiss", "Close", show=False)]
 
-    def __init__(
-        self, bindings: Mapping[str, ActiveBinding], actions: Iterable[Command[Any]], in_keys: NameKeys
-    ) -> None:
+    def __init__(self, bindings: Mapping[str, ActiveBinding], actions: Iterable[Command[Any]]) -> None:
         super().__init__()
-        self._in_keys = in_keys
         self._active = bindings
         self._actions = list(actions)
 
@@ -84,9 +81,7 @@ class HelpScreen(ModalScreen[None], DismissOnceScreen[None]):
             ("Write", list(_PROMPT_KEYS.items())),
             ("Other keys", [(keys, does) for id, keys, does in effective if id not in WATCHING]),
         )
-        named = [
-            (f"/{action.slash} {action.takes}", self._in_keys(action.title)) for action in self._actions if action.slash
-        ]
+        named = [(f"/{action.slash} {action.takes}", action.title) for action in self._actions if action.slash]
         commands = [_entry(command, does, width) for command, does in named]
         served = getattr(self.app.screen_stack[-2], "served", False)
         known = [*COLOURS.values(), *(SERVERS.values() if served else ())]
@@ -116,7 +111,7 @@ class HelpScreen(ModalScreen[None], DismissOnceScreen[None]):
             if binding.show and binding.description:
                 ids.setdefault(binding.description, str(binding.id))
                 merged.setdefault(binding.description, []).append(key_name(binding.key))
-        return [(ids[does], "  ".join(keys), self._in_keys(does)) for does, keys in merged.items()]
+        return [(ids[does], "  ".join(keys), does) for does, keys in merged.items()]
 
 
 def _entry(key: str, does: str, width: int) -> Content:

@@ -28,6 +28,7 @@ from dflash_tui.core.race.opponent import Opponent
 from dflash_tui.core.race.race import Race, RaceResult
 from dflash_tui.core.race.report import how, race_document, race_remarks, race_table
 from dflash_tui.core.rounds.pace import pace_words
+from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.harmless import sanitise
 from engine.events import EngineError, EngineReady, Event, Step, TurnFinished, TurnStarted
 
@@ -327,8 +328,7 @@ class RaceScreen(DismissOnceScreen[RaceResult | None]):
         )
 
     def _draw_lane(self, index: int, now: LaneClock, most_tokens: int) -> None:
-        ran = f" in {now.target_passes:>4} pass{'' if now.target_passes == 1 else 'es'}"
-        passes = f"{ran:<15}" if self.size.width - 2 >= ROOMY else ""
+        passes = f" in {counted(now.target_passes, 'pass'):<11}" if self.size.width - 2 >= ROOMY else ""
         taken = f" {now.seconds:6.2f} s" if now.over else ""
         mark = "✓ " if now.over else "▸ "
         self._draw_bar(index, mark, now.tokens / max(most_tokens, 1), f"{written(now.tokens)}{passes}{taken}")
@@ -349,7 +349,7 @@ class RaceScreen(DismissOnceScreen[RaceResult | None]):
         self.query_one("#race-remarks", Static).update(Content("\n").join([*remarks, note]))
         runs, (_, heats) = len(result.lanes[0].runs), self.race.progress
         all_runs = heats // 2 // len(result.lanes)
-        text = f"medians of {runs} runs" if runs == all_runs else f"{runs} of {all_runs} runs each, measuring on"
+        text = f"medians of {counted(runs, 'run')}" if runs == all_runs else f"run {runs} of {all_runs}, measuring on"
         meaning = (f" · {TIME_BARS}", "$verdict-pending")
         self.query_one("#race-title", Static).update(Content.assemble(("race ", "bold $primary"), f" {text}", meaning))
 

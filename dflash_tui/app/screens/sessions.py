@@ -21,15 +21,15 @@ from dflash_tui.core.sessions.archive import ArchiveError, SessionSummary, delet
 from dflash_tui.core.sessions.sessions import append_title
 from dflash_tui.core.text.harmless import sanitise
 
-from .indexed import IndexedScreen
 from .once import DismissOnceScreen
 from .picker import BESIDE
+from .searching import SearchingScreen
 
 UNREADABLE = 3
 """Of how many files that can't be read a notice says why."""
 
 
-class SessionsScreen(IndexedScreen[SessionSummary]):
+class SessionsScreen(SearchingScreen[SessionSummary]):
     """Lists the conversations on this machine. Gives the one to resume, or None."""
 
     HEAD = "conversations"

@@ -10,16 +10,17 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widgets import OptionList
 
-from dflash_tui.core.conversation.comparison import models_apart, settings_apart
+from dflash_tui.core.conversation.differences import models_apart, settings_apart
 from dflash_tui.core.conversation.tree import Outlined, Tree
 from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
+from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.harmless import sanitise
 
 from .picker import BESIDE, PickerScreen
 from .sessions import RenameScreen
 
-Wish = tuple[Literal["edit", "retry", "compare"], int]
+Wish = tuple[Literal["edit", "retry"], int]
 """What else to do, and with which question."""
 DEEPEST = 8
 """How many levels of the tree have a column; what is further in stands in the last one."""
@@ -33,13 +34,12 @@ class TreeScreen(PickerScreen[Outlined[Turn]]):
     """Shows the tree of questions. Gives the question to go to, or None; another wish goes to ``take``."""
 
     HEAD = "this conversation, with every version"
-    KEYS = "Enter goes there · F2 names · ^E edits · ^R again · F3 side by side · Esc"
+    KEYS = "Enter goes there · F2 names · ^E edits · ^R again · Esc"
     SHOWN = 2000
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f2", "rename", "Name", show=False, priority=True),
         Binding("ctrl+e", "wish('edit')", "Edit", show=False, priority=True),
         Binding("ctrl+r", "wish('retry')", "Ask again", show=False, priority=True),
-        Binding("f3", "wish('compare')", "Side by side", show=False, priority=True),
     ]
 
     def __init__(
@@ -88,7 +88,7 @@ class TreeScreen(PickerScreen[Outlined[Turn]]):
             (facts, BESIDE),
         )
 
-    def action_wish(self, what: Literal["edit", "retry", "compare"]) -> None:
+    def action_wish(self, what: Literal["edit", "retry"]) -> None:
         if (row := self.chosen) is not None:
             self.dismiss(None)
             self._take((what, row.node.number))
@@ -126,7 +126,7 @@ def _facts(node: Turn, wide: bool) -> str:
     figures = node.figures
     if not figures.num_tokens:
         return "no answer" if not node.answer else ""
-    parts = [f"{figures.num_tokens} tokens", f"{figures.tok_s:.0f} tok/s"]
+    parts = [counted(figures.num_tokens, "token"), f"{figures.tok_s:.0f} tok/s"]
     if figures.num_spec_steps:
         parts.append(f"{figures.tokens_per_round:.2f} {TOKENS_PER_ROUND.name}")
     return " · ".join(parts) if wide else f"{figures.tok_s:.0f} tok/s"

@@ -11,6 +11,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from dflash_tui.core.conversation.folds import Folded
+from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.spans import Span
 from dflash_tui.core.text.wrapping import shortened
 
@@ -72,5 +73,5 @@ class UnfoldedScreen(ModalScreen[None], DismissOnceScreen[None]):
         log.clear()
         log.append([Span(folded.text[:SHOWN] or "(it is empty)", "output")])
         if left > 0:
-            log.append([Span(f"\n… {left:,} more characters", "note")])
+            log.append([Span(f"\n… {counted(left, 'more character')}", "note")])
         log.scroll_to(y=0, animate=False, immediate=True)

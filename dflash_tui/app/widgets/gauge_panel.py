@@ -11,10 +11,10 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.widgets import Static
 
-from dflash_tui.core.figures.statistics import MAX_DRAFT
 from dflash_tui.core.figures.tables import GaugeFacts
 from dflash_tui.core.source import Feature
 from engine.commands import MAX_TEMPERATURE, MIN_BLOCK_SIZE, BlockSize, GenerationSettings
+from engine.rounds.statistics import MAX_DRAFT
 
 from .gauges import NARROW_PITCH, Gauge, HistogramGauge, PositionGauge, RateGauge
 from .meters import ContextGauge, CostGauge, GpuGauge

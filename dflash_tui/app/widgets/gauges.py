@@ -12,8 +12,9 @@ from textual.message import Message
 from textual.widget import Widget
 
 from dflash_tui.core.figures.labels import AS_FAST, KEPT, RIGHT_SO_FAR, SPEED_UP, TOKENS_PER_ROUND, TOKENS_PER_SECOND
-from dflash_tui.core.figures.statistics import CLOCKS, MAX_DRAFT, Rate
+from dflash_tui.core.figures.statistics import CLOCKS, Rate
 from dflash_tui.core.figures.tables import GaugeFacts
+from engine.rounds.statistics import MAX_DRAFT
 
 from ..glyphs import axis, bars, large_number, scaled, spaced
 from ..options import options_of
@@ -110,9 +111,8 @@ class RateGauge(Gauge):
         ascii = options_of(self).ascii
         faster = self.facts.turn.speed_up
         number = self._speed if faster is None else f"{faster.times:.1f}×"
-        about = ", about" if faster is not None and faster.about else ""
-        head = TOKENS_PER_SECOND.name if faster is None else f"times {AS_FAST}{about}"
-        head = head if len(head) <= self.size.width else f"{SPEED_UP.name}{about}"
+        head = TOKENS_PER_SECOND.name if faster is None else f"times {AS_FAST}{faster.remark}"
+        head = head if faster is None or len(head) <= self.size.width else f"{SPEED_UP.name}{faster.remark}"
         digits = large_number(number, ascii)
         rate_lines = self._rate_lines()
         room_beside = self.size.width - len(digits[0]) - 2

@@ -8,8 +8,6 @@ from textual.widgets import Static
 from dflash_tui.core.progress import describe_amount
 from engine.events import EngineError, LoadProgress
 
-from ..keymap import NameKeys
-
 BAR = 24
 ENDED = "The engine has ended. What was said stays here; Ctrl+S still saves, Ctrl+Q quits."
 NO_SERVER = "Nobody answers. What was said stays here; Ctrl+S still saves, Ctrl+Q quits."
@@ -41,14 +39,14 @@ class LoadPanel(Static):
         self.update(Content("\n").join(lines), layout=len(lines) != self._num_lines)
         self._num_lines = len(lines)
 
-    def show_error(self, error: EngineError, in_keys: NameKeys) -> None:
+    def show_error(self, error: EngineError) -> None:
         self._num_lines = 0
         self.add_class("-error")
         self.update(
             Content.assemble(
                 (error.message, "bold $text-error"),
                 f"\n{error.hint}" if error.hint else "",
-                (f"\n\n{in_keys(NO_SERVER if error.kind == 'server' else ENDED)}", "$verdict-pending"),
+                (f"\n\n{NO_SERVER if error.kind == 'server' else ENDED}", "$verdict-pending"),
             )
         )
 

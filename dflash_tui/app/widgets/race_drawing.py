@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from dflash_tui.core.attachments.attachment import counted
 from dflash_tui.core.export.document import CellTable
 from dflash_tui.core.export.spans import table_lines
 from dflash_tui.core.figures.labels import TIME_BARS, WRITTEN_BARS
 from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.race.race import LaneResult, RaceResult
 from dflash_tui.core.race.report import times_of
+from dflash_tui.core.text.counted import counted
 
 from ..glyphs import large_number
 
@@ -97,7 +97,7 @@ def winner_lines(result: RaceResult, brief: bool = False) -> Content:
     """The lines beside the large digits, which say what lanes they compare; ``brief``: by the seconds alone."""
     first, (best, color) = result.lanes[0], winner(result)
     text = "as fast as " if result.winner is not None else "beyond what runs differ by anyway, to "
-    about = ", about" if result.winner is not None and result.speed_up(best).about else ""
+    about = result.speed_up(best).remark if result.winner is not None else ""
     lines = [
         Content.assemble((text, "bold"), (first.lane.name, "bold $verdict-pending"), (about, "bold")),
         Content.assemble((best.lane.name, f"bold {color}"), f": {_taken(best, brief)}"),
@@ -108,7 +108,11 @@ def winner_lines(result: RaceResult, brief: bool = False) -> Content:
 
 def _taken(lane: LaneResult, brief: bool) -> str:
     seconds = f"{lane.decode_ms / 1000:.2f} s"
-    return seconds if brief else f"{lane.num_tokens} tokens in {seconds}, {counted(lane.target_passes, 'target pass')}"
+    return (
+        seconds
+        if brief
+        else f"{counted(lane.num_tokens, 'token')} in {seconds}, {counted(lane.target_passes, 'target pass')}"
+    )
 
 
 def fitted(table: CellTable, width: int) -> list[str]:

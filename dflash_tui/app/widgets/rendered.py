@@ -14,6 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from dflash_tui.core.conversation.transcript import Drawn
+from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.harmless import sanitise
 from dflash_tui.core.text.spans import Spans, TokenStyle
 
@@ -77,7 +78,7 @@ class RenderedView(VerticalScroll):
         from .fence import Answer  # with parser and highlighter too much to wait for before the first frame
 
         if len(path) > SHOWN:
-            yield Static(f"{len(path) - SHOWN} earlier questions: see the tokens.", classes="note")
+            yield Static(f"{counted(len(path) - SHOWN, 'earlier question')}: see the tokens.", classes="note")
         for each in path[-SHOWN:]:
             yield Static(_styled(each.question, "bold"), classes="question")
             yield Answer(each.answer)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dflash_tui.core.records.numbers import RecordError
-from dflash_tui.core.records.rows import TokenPiece, row_of, step_of
 from dflash_tui.core.sessions.checked_events import checked_event, is_sound
 from engine.events import Event, PrefillDone, Step, TurnFinished, TurnStarted, event_from_dict
+from engine.rounds.numbers import RecordError
+from engine.rounds.rows import row_of, step_of
 
 from ..untrusted import mapping, words
 
@@ -36,8 +36,7 @@ def _step(data: dict[str, Any]) -> Step | None:
 def _as_stored(step: Step) -> Step | None:
     """The step as it comes back from a file, if it does: its parts fit together, and its numbers are rounded as ours
     are."""
-    pieces: dict[TokenPiece, int] = {}
     try:
-        return step_of(row_of(step, pieces), step.turn, tuple(pieces))
+        return step_of(row_of(step))
     except (RecordError, ArithmeticError, LookupError, ValueError):
         return None

@@ -105,10 +105,10 @@ class StepMaker:
         return step
 
     def statistics(self) -> TurnStatistics:
-        meter = TurnMeter(self.prompt.tokens, self.prompt.reused)
+        meter = TurnMeter()
         for step in self.made:
             meter.add(step)
-        return meter.statistics()
+        return meter.statistics(self.prompt.tokens, self.prompt.reused)
 
 
 def _draft(emitted: Sequence[EmittedToken], drafted: int, accepted: int) -> tuple[DraftToken, ...]:

@@ -98,8 +98,7 @@ class Connection:
         self.where = str(self._root).rstrip("/")
         """The address as a person would write it."""
         limits = httpx2.Limits(max_keepalive_connections=0)
-        direct = address.direct or is_this_machine(self._root.host)
-        proxy = None if direct else proxy_for(self._root)
+        proxy = None if is_this_machine(self._root.host) else proxy_for(self._root)
         self._proxy = without_password(proxy) if proxy else ""
         try:
             self._client = httpx2.AsyncClient(

@@ -12,7 +12,6 @@ from click.core import ParameterSource
 
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.settings.config import (
-    KEYS_TABLE,
     PRESETS_TABLE,
     SERVERS_TABLE,
     Config,
@@ -23,7 +22,7 @@ from dflash_tui.core.settings.config import (
 )
 from dflash_tui.core.settings.presets import file_problems
 
-from ..flags.config_files import defaults_of, key_mistakes, load_config, problems, settable
+from ..flags.config_files import defaults_of, load_config, problems, settable
 from ..flags.screen import themes_instead_of
 
 
@@ -47,8 +46,7 @@ def config_command(program: click.Command) -> click.Command:
         context = program.make_context("dflash-chat", [], default_map=defaults_of(loaded))
         for name in settable(program):
             click.echo(_shown(name, context, loaded))
-        tables = {KEYS_TABLE: loaded.keys} if loaded.keys else {}
-        tables |= {f"{SERVERS_TABLE}.{name}": table for name, table in loaded.servers.items()}
+        tables = {f"{SERVERS_TABLE}.{name}": table for name, table in loaded.servers.items()}
         for name, table in loaded.presets.items():
             tables[f"{PRESETS_TABLE}.{name if name.isidentifier() else json.dumps(name)}"] = table
         for title, table in tables.items():
@@ -84,7 +82,7 @@ def _check(program: click.Command, path: Path) -> Iterator[str]:
     try:
         config = read_config(path)
         faults = list(problems(program, config))
-        yield from faults or [*_theme_mistakes(config), *key_mistakes(config.keys), *file_problems(config)]
+        yield from faults or [*_theme_mistakes(config), *file_problems(config)]
     except ConfigError as error:
         yield str(error)
 

@@ -15,7 +15,6 @@ import click
 from dflash_tui.core.advice import as_command
 from dflash_tui.core.exit_codes import ExitCode, exit_code_for
 from dflash_tui.core.files.places import log_file, sessions_directory
-from dflash_tui.core.platforms import NO_PROGRAMS, NO_QUESTIONS
 from dflash_tui.core.settings.config import config_directory, user_file
 from dflash_tui.core.text.harmless import in_line
 from dflash_tui.core.version import PROGRAM, installed_version
@@ -78,7 +77,6 @@ def all_findings() -> Iterator[Finding]:
     yield from (replace(finding, hint=worded(finding.hint, as_command)) for finding in examine())
     yield from _places()
     yield from _terminal()
-    yield from _lacking()
 
 
 def _places() -> Iterator[Finding]:
@@ -103,14 +101,6 @@ def _terminal() -> Iterator[Finding]:
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     hint = "" if utf8 else "Set a UTF-8 locale, such as LANG=C.UTF-8."
     yield Finding("terminal", "encoding", sys.stdout.encoding, "ok" if utf8 else "note", hint)
-
-
-def _lacking() -> Iterator[Finding]:
-    """Findings on what this operating system lacks; none on Linux and macOS."""
-    if NO_PROGRAMS:
-        yield Finding("lacking", "/run", None, "note", NO_PROGRAMS)
-    if NO_QUESTIONS:
-        yield Finding("lacking", "background", None, "note", NO_QUESTIONS)
 
 
 def _colours() -> str:

@@ -103,7 +103,7 @@ def write_file(path: Path, text: str, force: bool) -> None:
 
 
 def _document(name: str) -> ExportedPage:
-    from dflash_tui.core.export.document import ExportedPage, collect, origin_of, with_factors
+    from dflash_tui.core.export.document import ExportedPage, origin_of, with_factors
     from dflash_tui.core.replay.bundled import find_recording
     from dflash_tui.core.replay.recording import read_recording
 
@@ -114,8 +114,7 @@ def _document(name: str) -> ExportedPage:
         raise Problem(f"{path} can't be read: {error.strerror}.", "Name a file that you may read.") from None
     if recording.problem:
         remark(in_line(f"dflash-chat: {recording.problem}"))
-    collector = collect(recording.events())
-    origin = origin_of(collector.ready, recording.created, recording.program)
-    answers = with_factors(collector.answers(), origin.times)
+    origin = origin_of(recording.ready, recording.created, recording.program)
+    answers = with_factors(recording.turns, origin.times)
     asked = next((answer.question for answer in answers if answer.question.strip()), path.stem)
     return ExportedPage(shorten(asked, TITLE, placeholder=" …"), answers, origin)

@@ -13,7 +13,7 @@ from ..flags.screen import saved_screen_options, screen_flags, theme_flag
 from ..headless.output import DEFAULT_OUT
 from ..invocation import Invocation
 from ..logs import log_to_file
-from ..terminal.background import has_screen, suited_theme
+from ..terminal.screen import has_screen
 from .export import FORCE, FORMAT, OUTPUT, print_or_write
 
 if TYPE_CHECKING:
@@ -52,10 +52,8 @@ def lesson(
 def on_the_screen(invocation: Invocation, course: Course, theme: str | None, out: Path) -> int:
     """Show a course until it is left, and the chat behind it where that is wanted; returns the exit code."""
     log_to_file()
-    with suited_theme(theme) as suited:
-        from dflash_tui.app.course import run_course
+    from dflash_tui.app.course import run_course
 
-        theme = suited.theme
     code, wants_chat = run_course(course, out, theme, saved_screen_options())
     return open_chat(invocation) if wants_chat else code
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from contextlib import closing
 from typing import get_args
 
@@ -13,7 +12,6 @@ from dflash_tui.core.progress import describe_bytes
 from engine.commands import AUTO, NO_DRAFTER, WeightChoice, WeightFormat
 from engine.events import LoadProgress
 from engine.hub.fetching import Fetching
-from engine.hub.gguf import find_gguf, is_gguf
 from engine.hub.pairs import KNOWN_PAIRS, copy_in, find_pair
 from engine.hub.sizes import size_of
 from engine.tools.gpus import first_gpu
@@ -40,12 +38,10 @@ def pull(model: str, draft: str | None, weights: WeightChoice) -> int:
     of any family that the engine runs; dflash-chat help models lists those whose drafter is known.
     """
     progress = _PullProgress()
-    model = model if is_gguf(model) else _copy_of(model, weights)
+    model = _copy_of(model, weights)
     fetching = Fetching(refresh=True, progress=progress.fetched)
     try:
         with closing(progress):
-            if is_gguf(model):
-                return _pull_gguf(model, draft, fetching)
             folders = find_pair(model, draft, fetching)
     except KeyboardInterrupt:
         where = f" at {progress.last}" if progress.last else ""
@@ -74,18 +70,6 @@ def _copy_of(model: str, weights: WeightChoice) -> str:
         return model
     remark(f"{copy}: {model} in {wanted}, {size.weights[wanted] / 1e9:.0f} GB.")
     return copy
-
-
-def _pull_gguf(model: str, draft: str | None, fetching: Fetching) -> int:
-    from dflash_tui.llamacpp.machine import free_memory
-    from dflash_tui.llamacpp.plan import is_companion
-
-    for name in (model, *([] if draft in (None, NO_DRAFTER) else [draft])):
-        path, remarks = find_gguf(name, free_memory() or sys.maxsize, is_companion, fetching)
-        for each in remarks:
-            remark(each)
-        say_path(path)
-    return ExitCode.OK
 
 
 class _PullProgress(LoggedProgress):

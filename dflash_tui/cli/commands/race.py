@@ -16,9 +16,8 @@ from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.export.document import origin_of
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import table_lines
-from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.race.lanes import LOOKUP, kind_of, lanes_against, lanes_for, lanes_of
-from dflash_tui.core.race.race import Joules, Race
+from dflash_tui.core.race.race import Race
 from dflash_tui.core.race.report import host_of, how, race_document, race_object, race_remarks, race_table
 from dflash_tui.core.settings.addresses import address_for, is_address
 from dflash_tui.core.settings.config import Config
@@ -37,7 +36,6 @@ from engine.commands import (
     WeightChoice,
 )
 from engine.events import EngineError, EngineReady, Event
-from engine.hub.gguf import is_gguf
 
 from ..flags.chat_flags import wanted_by
 from ..flags.completing import A_MODEL
@@ -123,8 +121,8 @@ def race(
     sides: list[Target] = []
     if len(drafters) < 2:
         sides = _sides(options, server, against, typed, invocation.config)
-    elif against is not None or server is not None or is_address(model) or is_gguf(model):
-        raise Problem(f"--draft {draft} races on this engine alone.", "Leave server or GGUF out, or name one drafter.")
+    elif against is not None or server is not None or is_address(model):
+        raise Problem(f"--draft {draft} races on this engine alone.", "Leave the server out, or name one drafter.")
     servers = [host_of(side.url) for side in sides if isinstance(side, ServerAddress)]
     try:
         settings = GenerationSettings(**decoding)
@@ -142,7 +140,7 @@ def race(
     messages = [*head, Message("user", text)]
     page = None if output is None else FileOutput(output)
     track = _Track([invocation.source(side) for side in sides], wanted_by(typed))
-    return track.run(lambda sends, joules: Race(messages, lanes, runs, sends, joules), as_json, page)
+    return track.run(lambda sends: Race(messages, lanes, runs, sends), as_json, page)
 
 
 def _sides(
@@ -153,8 +151,6 @@ def _sides(
     if named is not None and "model" in typed:
         raise Problem("MODEL and --server both say what is to race.", "Leave one of them out.")
     address = named or (options.target if is_address(options.target) else None)
-    if is_gguf(options.target) and against is None:
-        raise Problem("A GGUF has to be raced against something.", "Add a server: --against http://host:8000")
     if address is None:
         return [options, *([address_for(against, config)] if against else [])]
     if against is None:
@@ -176,7 +172,6 @@ class _Track:
         self._wanted = wanted
         self._status = ProgressLine()
         self._show_progress = self._status.counting("racing, runs done")
-        self._monitor = GpuMonitor()
 
     def _hear(self, side: int) -> Emit:
         def hear(event: Event) -> None:
@@ -186,18 +181,15 @@ class _Track:
 
         return events_only(hear)
 
-    def run(
-        self, create: Callable[[Sequence[Send], Joules], Race], as_json: bool, page: FileOutput | None = None
-    ) -> int:
+    def run(self, create: Callable[[Sequence[Send]], Race], as_json: bool, page: FileOutput | None = None) -> int:
         """Load the engine, race, and print the result. Raises :class:`Problem` when there is none."""
         with signals_into(self._inbox):
             self._start_next()
             try:
-                held = create([side.send for side in self._sides], self._monitor.joules)
+                held = create([side.send for side in self._sides])
                 interrupted = self._follow(held)
             finally:
                 self._status.finish()
-                self._monitor.stop()
                 for side in self._started:
                     side.send(Stop())
                     side.send(Close())
@@ -252,8 +244,6 @@ class _Track:
         for side in self._sides:
             if problem := lacking(side, self._wanted):
                 raise problem
-        if any(ready.device != "cpu" for ready in own) and len(self._sides) == len(own):
-            self._monitor.start()  # of a server's card nobody here knows
         held.sides = tuple(self._ready[side] for side in range(len(self._sides)))
         held.start()
 

@@ -28,8 +28,8 @@ from ..headless.output import DEFAULT_OUT, StandardOutput
 from ..headless.render import render_events, render_text
 from ..logs import log_to_file
 from ..problems import Problem, show_problem
-from ..terminal.background import has_screen, suited_theme
 from ..terminal.saying import say
+from ..terminal.screen import has_screen
 
 
 class Pace(click.ParamType[float]):
@@ -100,10 +100,8 @@ def _print(path: Path, stream_json: bool) -> int:
 
 
 def _show(path: Path, pace: float | None, out: Path, theme: str | None) -> int:
-    with suited_theme(theme) as suited:
-        # Imported here, like the chat: a pipe must not wait for Textual.
-        from dflash_tui.app.main import run_chat
+    # Imported here, like the chat: a pipe must not wait for Textual.
+    from dflash_tui.app.main import run_chat
 
-        theme = suited.theme
     source, nowhere = replay_source(path, pace), SessionLog.nowhere()
     return run_chat(source, GenerationSettings(), out, theme, log=nowhere, screen_options=saved_screen_options())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.text.counted import counted
 from dflash_tui.sources import require_folder
 from engine.commands import EngineOptions
 from engine.errors import EngineFailure
@@ -75,7 +76,8 @@ def _test(options: EngineOptions, tokens: int, what: str) -> SelfTest:
     from engine.lab.judging.selftest import self_test
 
     with loaded_pair(options) as (runner, status):
-        return self_test(runner.decoder, runner.tokenizer, tokens, progress=status.counting(what))
+        result = self_test(runner.decoder, runner.tokenizer, tokens, progress=status.counting(what))
+        return replace(result, reported=runner.reported)
 
 
 def _is_packed(options: EngineOptions) -> bool:
@@ -92,6 +94,7 @@ def _as_object(result: SelfTest) -> dict[str, Any]:
         "positions": [position._asdict() for position in result.positions],
         "bins": [each._asdict() for each in result.bins],
         "divergences": [divergence._asdict() for divergence in result.divergences],
+        "reported": None if result.reported is None else result.reported._asdict(),
         "better": None if result.better is None else result.better._asdict(),
         "first_rate": result.first_rate,
         "acceptance_length": result.acceptance_length,
@@ -115,7 +118,7 @@ def _lines(result: SelfTest) -> list[str]:
         for divergence in result.divergences
     ]
     return [
-        f"Drafts behind {result.num_tokens} tokens of {result.num_answers} answers.",
+        f"Drafts behind {counted(result.num_tokens, 'token')} of {counted(result.num_answers, 'answer')}.",
         "", "Right, by position in the draft, where all before it were:", *positions,
         "", "Right, by the drafter's confidence:", *bins,
         *(["", "Answers that differ with speculation:", *divergences] if divergences else []),

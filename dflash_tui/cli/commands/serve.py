@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dflash_tui.core.attachments.attachment import counted
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.decoding import of_flags
 from dflash_tui.core.source import Emit, Happening, Source, SourceFactory
+from dflash_tui.core.text.counted import counted
 from engine.commands import AUTO, NO_DRAFTER, EngineOptions, GenerationSettings
 from engine.events import EngineError, EngineReady, LoadProgress, TurnFinished
 
@@ -30,8 +30,8 @@ from ..headless.turn import JOIN_SECONDS, Inbox, signals_into
 from ..invocation import Invocation
 from ..logs import log_to_file
 from ..problems import Problem, engine_problem, value_problem
-from ..terminal.background import has_screen, suited_theme
 from ..terminal.saying import remark, say
+from ..terminal.screen import has_screen
 
 if TYPE_CHECKING:
     from dflash_tui.serve.scheduler import Ticket
@@ -185,12 +185,10 @@ def _watch(source: SourceFactory, options: ServeOptions, theme: str | None) -> i
 
         return WatchSource(emit, made, lambda serving: about(serving, options))
 
-    with suited_theme(theme) as suited:
-        from dflash_tui.app.main import run_chat
+    from dflash_tui.app.main import run_chat
 
-        chosen = suited.theme
     nowhere, screen_options = SessionLog.nowhere(), saved_screen_options()
-    return run_chat(create, options.defaults, DEFAULT_OUT, chosen, log=nowhere, screen_options=screen_options)
+    return run_chat(create, options.defaults, DEFAULT_OUT, theme, log=nowhere, screen_options=screen_options)
 
 
 def use_short_turns() -> None:
@@ -214,7 +212,7 @@ def about(serving: Serving, options: ServeOptions) -> str:
 def _tell_answer(ticket: Ticket, finished: TurnFinished) -> None:
     """Print a line on stderr about an answer that has ended."""
     facts = finished.statistics
-    parts = [f"{facts.num_prompt_tokens} + {facts.num_tokens} tokens", f"{facts.tok_s:.0f} tok/s"]
+    parts = [f"{facts.num_prompt_tokens} + {counted(facts.num_tokens, 'token')}", f"{facts.tok_s:.0f} tok/s"]
     if facts.num_spec_steps:
         parts.append(f"{facts.tokens_per_round:.2f} {TOKENS_PER_ROUND.name}")
     if facts.num_reused_tokens:

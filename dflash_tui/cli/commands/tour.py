@@ -10,8 +10,8 @@ from dflash_tui.core.exit_codes import ExitCode
 
 from ..flags.screen import screen_flags
 from ..invocation import Invocation
-from ..terminal.background import has_screen
 from ..terminal.saying import say_path
+from ..terminal.screen import has_screen
 from .export import FORCE, TEXT, print_or_write, write_file
 from .lesson import OUT, THEME, on_the_screen
 

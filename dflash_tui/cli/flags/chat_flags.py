@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -32,7 +32,6 @@ from engine.commands import (
     GenerationSettings,
     WeightChoice,
 )
-from engine.hub.gguf import is_gguf
 
 from ..first_contact import BUNDLED
 from ..headless.answer import OutputFormat, WhenFull
@@ -42,8 +41,6 @@ ENGINE_TOPICS = ("models",)
 """The topics of the flags that only the engine of this program takes."""
 MEANT = (BUNDLED, DFLASH, MTP, NO_DRAFTER)
 """Words that may stand in the place of a model's name."""
-LLAMA_FLAGS = ("device", "draft", "context", "offline")
-"""Flags of these topics that llama.cpp takes, too."""
 
 
 def wanted_by(typed: Collection[str]) -> Wanted:
@@ -83,8 +80,6 @@ class Flags:
     server: str | None
     dialect: Dialect | None
     attention_backend: AttentionBackend
-    draft_attention_backend: AttentionBackend
-    noise_embed_scale: float | None
     out: Path | None
     latest: bool
     resume: str | None
@@ -129,9 +124,7 @@ class Flags:
             self.context,
             self.offline,
             self.attention_backend,
-            self.draft_attention_backend,
-            self.noise_embed_scale,
-            self.weights,
+            weights=self.weights,
             time_rounds=self.settings.block_size == AUTO,
         )
 
@@ -144,19 +137,14 @@ class Flags:
         if not named and not is_address(self.model):
             if "dialect" in given:
                 raise Problem("--dialect is a server's, and there is none.", "Name one: dflash-chat http://host:8000")
-            if is_gguf(self.model):
-                self._refuse([name for name in of_engine if name not in LLAMA_FLAGS], "a GGUF runs in llama.cpp.")
             return self.engine_options()
-        self._refuse(of_engine, "a server chose that when it was started.")
+        for name in of_engine:
+            flag = f"--{name.replace('_', '-')}"
+            why = "is for the engine of this program; a server chose that when it was started."
+            raise Problem(f"{flag} {why}", f"Leave {flag} out.")
         if named:
             return address_named(str(self.server), config, self.dialect)
         return address_of(str(self.model), self.dialect)
-
-    @staticmethod
-    def _refuse(flags: Iterable[str], why: str) -> None:
-        for name in flags:
-            flag = f"--{name.replace('_', '-')}"
-            raise Problem(f"{flag} is for the engine of this program; {why}", f"Leave {flag} out.")
 
     def output_format(self) -> OutputFormat:
         """The format that the flags ask for. Raises :class:`Problem` for two at once."""
@@ -173,7 +161,7 @@ def _check_names(model: str | None, drafter: str | None) -> None:
     """Raise ``WeightsFailure`` for names that no model has, before torch is imported or a screen opened."""
 
     def is_a_name(name: str | None) -> TypeGuard[str]:
-        return not (name is None or name in MEANT or is_gguf(name))
+        return not (name is None or name in MEANT)
 
     if not (is_a_name(model) or is_a_name(drafter)):
         return  # as most starts: what is imported here are the configs of all families

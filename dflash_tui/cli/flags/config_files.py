@@ -4,7 +4,7 @@ that the user's, all the defaults. A setting takes what its flag takes."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import Any
 
@@ -12,13 +12,11 @@ import click
 
 from dflash_tui.core.settings.addresses import is_address, table_problems
 from dflash_tui.core.settings.config import (
-    KEYS_TABLE,
     PRESETS_TABLE,
     PROJECT_FILE,
     SERVERS_TABLE,
     Config,
     ConfigError,
-    Entry,
     read_all,
 )
 from dflash_tui.core.settings.decoding import SETTINGS
@@ -62,7 +60,7 @@ def problems(program: click.Command, config: Config) -> Iterator[str]:
     known = settable(program)
     for name, entry in config.settings.items():
         if name not in known:
-            near = get_close_matches(name, [*known, KEYS_TABLE, SERVERS_TABLE, PRESETS_TABLE], 1)
+            near = get_close_matches(name, [*known, SERVERS_TABLE, PRESETS_TABLE], 1)
             hint = f"; do you mean {near[0]}?" if near else "; dflash-chat config show lists them"
             yield f"{entry.location}: there is no setting {name}{hint}"
         elif complaint := _complaint(known[name], entry.value):
@@ -73,9 +71,6 @@ def problems(program: click.Command, config: Config) -> Iterator[str]:
         yield from table_problems(name, table)
     for name, table in config.presets.items():
         yield from preset_problems(name, table)
-    for name, entry in config.keys.items():
-        if not isinstance(entry.value, str):
-            yield f'{entry.location}: {name} must be keys in quotes, such as "ctrl+s" or "f5,alt+t"'
 
 
 def _complaint(parameter: click.Parameter, value: Any) -> str:
@@ -101,14 +96,3 @@ def _type_of(parameter: click.Parameter) -> type:
     if isinstance(parameter.type, click.types.FloatParamType):
         return float
     return str
-
-
-def key_mistakes(keys: Mapping[str, Entry]) -> list[str]:
-    """Mistakes in ``[keys]``, in words that begin with file and line."""
-    if not keys:
-        return []
-    # The names of actions lie with the chat: imported only for who has keys of their own.
-    from dflash_tui.app.actions import ACTIONS
-    from dflash_tui.app.keymap import accepted_keys
-
-    return accepted_keys(keys, ACTIONS).mistakes

@@ -16,7 +16,6 @@ from dflash_tui.core.settings.config import ConfigError, read_all
 from dflash_tui.core.settings.servers import DIALECTS
 from engine.commands import AUTO, EngineOptions, WeightChoice, WeightFormat
 from engine.errors import UsageFailure
-from engine.hub.gguf import is_gguf
 
 from ..headless.status import ProgressLine
 from ..problems import Problem
@@ -85,16 +84,11 @@ def typed_flags(topics: Collection[str] | None = None) -> list[str]:
 
 
 def _no_server(_context: click.Context, _parameter: click.Parameter, model: str | None) -> str | None:
-    """Raise :class:`Problem` when ``model`` names a server or a GGUF where the engine of this program is needed."""
+    """Raise :class:`Problem` when ``model`` names a server where the engine of this program is needed."""
     if is_address(model):
         raise Problem(
             f"{model} is a server, and this command needs the engine of this program.",
             "Ask a server something, or let it race: dflash-chat race URL --against URL",
-        )
-    if is_gguf(model):
-        raise Problem(
-            f"{model} is a GGUF, which runs in llama.cpp, and this command measures the engine of this program.",
-            f"Chat with it: dflash-chat {model}",
         )
     return model
 

@@ -8,10 +8,9 @@ from collections.abc import Callable
 import click
 from click.core import ParameterSource
 
-from dflash_tui.core.settings.config import Config, ScreenOptions
+from dflash_tui.core.settings.config import ScreenOptions
 
 from ..problems import Problem
-from ..terminal.background import AUTO
 from .completing import among
 from .options import variable_of
 
@@ -23,10 +22,10 @@ SCREEN_FLAGS = {
 """The flags on how to draw, by their names, and their help."""
 
 
-def chosen_screen_options(ascii: bool, reduced_motion: bool, no_mouse: bool, config: Config) -> ScreenOptions:
-    """The flags' screen options and the file's keys; ASCII on a terminal that isn't UTF-8."""
+def chosen_screen_options(ascii: bool, reduced_motion: bool, no_mouse: bool) -> ScreenOptions:
+    """The flags' screen options; ASCII on a terminal that isn't UTF-8."""
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
-    return ScreenOptions(ascii or encoding != "utf8", reduced_motion, not no_mouse, config.keys)
+    return ScreenOptions(ascii or encoding != "utf8", reduced_motion, not no_mouse)
 
 
 def screen_flags(command: Callable[..., int]) -> Callable[..., int]:
@@ -48,7 +47,7 @@ def saved_screen_options() -> ScreenOptions:
     """The screen options that the flags of :func:`screen_flags` ask for."""
     context = click.get_current_context()
     chosen = {name: bool(context.meta.get(f"{__name__}.{name}")) for name in SCREEN_FLAGS}
-    return chosen_screen_options(**chosen, config=context.obj.config)
+    return chosen_screen_options(**chosen)
 
 
 def check_theme(context: click.Context, parameter: click.Parameter, name: str | None) -> str | None:
@@ -65,7 +64,7 @@ def themes() -> list[str]:
     # Only those who choose one wait for Textual.
     from dflash_tui.app.theming import theme_names
 
-    return [AUTO, *theme_names()]
+    return theme_names()
 
 
 def theme_flag(help: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -74,4 +73,4 @@ def theme_flag(help: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
 
 def themes_instead_of(theme: str) -> list[str]:
     """The themes to choose from where there is none called ``theme``; nothing where there is."""
-    return [] if theme == AUTO or theme in (known := themes()) else known
+    return [] if theme in (known := themes()) else known

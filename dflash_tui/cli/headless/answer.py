@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from dflash_tui.core.attachments.attachment import Attachment, counted
+from dflash_tui.core.attachments.attachment import Attachment
 from dflash_tui.core.attachments.attachment_reader import AttachmentError, checked
 from dflash_tui.core.conversation.context import Ruler, fit
 from dflash_tui.core.conversation.question_context import QuestionContext, messages_of
@@ -16,6 +16,7 @@ from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.files.saving import SavingError, save_block
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 from dflash_tui.core.source import Source, SourceFactory, Wanted
+from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.fences import CodeBlock, find_blocks
 from dflash_tui.core.text.harmless import in_line
 from engine.commands import Ask, GenerationSettings
@@ -100,9 +101,8 @@ class Request:
         if self.when_full == "stop":
             if fitted.tokens < fitted.limit:
                 return context
-            words = (
-                f"The conversation has {fitted.tokens:,} tokens with this question, and the context holds {limit:,}."
-            )
+            tokens = counted(fitted.tokens, "token")
+            words = f"The conversation has {tokens} with this question, and the context holds {limit:,}."
             raise Problem(words, "Leave its oldest questions out with --when-full drop, or make room with --context.")
         gone = counted(len(fitted.left_out), "oldest question")
         remark(f"Left out to fit the context of {limit:,} tokens: the {gone}.")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dflash_tui.core.figures.labels import accepted_share
 from dflash_tui.core.figures.statistics import CLOCKS
 from dflash_tui.core.progress import describe_amount
+from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.harmless import signed
 from engine.events import Clock, EngineReady, Event, FinishReason, LoadProgress, Notice, TurnFinished
 
@@ -104,7 +105,7 @@ def describe_progress(progress: LoadProgress) -> str:
 def describe_turn(finished: TurnFinished, ready: EngineReady | None = None) -> str:
     statistics = finished.statistics
     parts = [
-        f"{statistics.num_tokens} tokens",
+        counted(statistics.num_tokens, "token"),
         f"{statistics.tok_s:.0f} tok/s",
         f"first token {statistics.ttft_ms:.0f} ms",
     ]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 
-from dflash_tui.core.attachments.attachment import counted
 from dflash_tui.core.attachments.mentions import mention_of
 from dflash_tui.core.conversation.chat import Queued
 from dflash_tui.core.conversation.slash import SlashError, WaysOut, parse_slash
@@ -21,10 +20,11 @@ from dflash_tui.core.desk.words import blocks_of, place_of, short, speed_up, sum
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.files.desktop import copy_locally
 from dflash_tui.core.race.opponent import Opponent
-from dflash_tui.core.race.race import Joules, Race, RaceResult
+from dflash_tui.core.race.race import Race, RaceResult
 from dflash_tui.core.race.report import how, race_remarks, race_table
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import SourceFactory
+from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.fences import CodeBlock
 from engine.commands import Ask, GenerationSettings, Stop
 from engine.events import EngineError, EngineReady, Event, LoadProgress, Notice, Step, TurnFinished
@@ -250,10 +250,6 @@ class PlainChat:
             self.say(f"Going on with “{conversation.name}”, {questions}. /show reads it out.")
         elif change == "path":
             self._say_where()
-        elif change == "ran":
-            result = self.chat.tree[number].runs[-1]
-            self.say(result.output.rstrip("\n") or "(it printed nothing)")
-            self.say(f"({result.words}, {result.seconds:.1f} seconds)")
         elif change == "withdrawn":
             self.say("The question was not asked.")
 
@@ -322,10 +318,10 @@ class PlainChat:
             self.say(f"The summary: {text}")
         then(Summary(text, lacks))
 
-    def race(self, create: Callable[[Joules], Race], opponent: Opponent | None) -> None:
+    def race(self, create: Callable[[], Race], opponent: Opponent | None) -> None:
         """Says what is to come, and when every lane has run once more: figures are medians, so no lane has one before
         all have run as often as they will."""
-        held = create(lambda: None)
+        held = create()
         events = self._divert()
         self.say(f"{len(held.lanes)} lanes run in turns, {RACE_RUNS} times each. Ctrl+C stops.")
         num_printed = 0

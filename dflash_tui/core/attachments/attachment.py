@@ -10,6 +10,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
+from ..text.counted import counted
 from ..text.harmless import sanitise
 
 _BACKTICKS = re.compile("`{3,}")
@@ -39,11 +40,6 @@ class Attachment:
     def head(self) -> str:
         """The line that stands for it while it is folded."""
         return f"▸ {self.name} · {tokens_of(self)} · {counted(self.num_lines, 'line')}"
-
-
-def counted(count: int, what: str) -> str:
-    """A count with its noun, such as ``1 line``, ``2,300 lines`` or ``2 passes``."""
-    return f"{count:,} {what}{'' if count == 1 else 'es' if what.endswith('s') else 's'}"
 
 
 CHARACTERS = 4

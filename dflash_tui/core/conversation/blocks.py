@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..files.running import runnable
 from ..text.fences import CodeBlock, find_blocks
 from .slash import SlashError
-from .turn import Turn
 
 
 def newest_blocks(answers: Iterable[str]) -> list[CodeBlock]:
@@ -26,15 +24,3 @@ def chosen_block(answers: Iterable[str], number: str) -> CodeBlock:
     if number.isdecimal() and 1 <= int(number) <= len(blocks):
         return blocks[int(number) - 1]
     raise SlashError(f"There is no code block {number}. The newest answer with code has {len(blocks)}.")
-
-
-def chosen_program(path: list[Turn], number: str) -> tuple[int, CodeBlock]:
-    """A turn and one of its blocks: the one with this number, or else the last of Python that was written. Raises
-    ``SlashError``."""
-    for exchange in reversed(path):
-        blocks = find_blocks(exchange.answer)
-        if blocks and number:
-            return exchange.number, chosen_block([exchange.answer], number)
-        if python := [block for block in blocks if runnable(block)]:
-            return exchange.number, python[-1]
-    raise SlashError("There is no block of Python yet.")

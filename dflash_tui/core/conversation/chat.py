@@ -21,10 +21,9 @@ from typing import Any, NamedTuple, cast
 
 from engine.commands import Adjust, Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted
+from engine.rounds.store import RoundStore
 
 from ..attachments.attachment import Attachment, without_files
-from ..files.running import RunResult
-from ..records.round_log import RoundLog
 from ..sessions.sessions import Conversation, SessionLog
 from ..settings.presets import Preset
 from ..source import Feature, Happening, Rewind
@@ -52,7 +51,7 @@ class Chat:
         settings: GenerationSettings,
         send: Callable[[Command], None],
         log: Callable[[], SessionLog] = SessionLog.nowhere,
-        rounds_of: Callable[[int], RoundLog | None] = lambda turn: None,
+        rounds_of: Callable[[int], RoundStore | None] = lambda turn: None,
     ) -> None:
         """``log``: the record of the conversation that is on now; ``rounds_of``: that of a turn's rounds."""
         self.settings = settings
@@ -181,11 +180,6 @@ class Chat:
         """Another version of an answer: the same question once more, with ``settings`` for this answer alone."""
         turn = self.tree[number]
         return self.ask(turn.question, parent=turn.parent, settings=settings, context=turn.attached)
-
-    def add_run(self, number: int, result: RunResult) -> None:
-        """Record what came of running a code block of a turn's answer."""
-        self.tree[number].runs.append(result)
-        self._log().ran(number, result)
 
     def next_seed(self, number: int) -> int:
         """A seed that no version of this answer was decoded with."""

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from engine.commands import Ask, GenerationSettings, Message
 
-from ..attachments.attachment import CHARACTERS, counted
+from ..attachments.attachment import CHARACTERS
+from ..text.counted import counted
 from .question_context import NOTHING, QuestionContext, SaidTurn, left_out_of, messages_of
 
 NEARLY_FULL, ALMOST_FULL = 0.8, 0.95
@@ -155,4 +156,5 @@ def room_words(used: int, limit: int) -> str:
 
 def too_long_words(fit: Fit) -> str:
     """Why a question can't be asked at all."""
-    return f"This question has {fit.tokens:,} tokens with all that goes with it, and the context holds {fit.limit:,}."
+    tokens = counted(fit.tokens, "token")
+    return f"This question has {tokens} with all that goes with it, and the context holds {fit.limit:,}."

@@ -17,12 +17,13 @@ from engine.events import (
     TurnFinished,
     TurnStarted,
 )
+from engine.rounds.store import RoundStore
 
 from ..figures.labels import accepted_share
 from ..figures.speed_up import SpeedUp
-from ..records.round_log import RoundLog
 from ..rounds.factor import Answered, Around, around_of, costs_of
 from ..source import StepBatch
+from ..text.counted import counted
 from ..text.spans import Span, Spans
 from .step_spans import noted, version_spans
 from .tree import Tree
@@ -43,7 +44,7 @@ _REASONS: dict[FinishReason, str] = {
 class Reducer:
     """Applies events in order. ``take_spans`` hands out what the transcript gained since the last call."""
 
-    def __init__(self, rounds_of: Callable[[int], RoundLog | None] = lambda turn: None) -> None:
+    def __init__(self, rounds_of: Callable[[int], RoundStore | None] = lambda turn: None) -> None:
         """``rounds_of``: where the rounds of a turn that begins are kept already, if they are written down."""
         self.tree: Tree[Turn] = Tree()
         """Everything that was asked. Turns that nobody asked here, as where a server is watched, are not in it."""
@@ -99,7 +100,7 @@ class Reducer:
         """What the answers so far tell of the target that answers ``turn``, the latest first."""
         decoded = (each for each in reversed(self.turns) if not each.time and each is not turn)
         before = (each for each in decoded if _same_target(each.by, turn.by))
-        answered = (Answered(_costs(each), each.speculation, each.history, each.around) for each in before)
+        answered = (Answered(_costs(each), each.speculation, each.rounds, each.around) for each in before)
         return around_of(_costs(turn), answered)
 
     def show_question(self, text: str, files: Sequence[Span] = ()) -> None:
@@ -237,6 +238,6 @@ def turn_summary(event: TurnFinished, faster: SpeedUp | None = None) -> str:
     """One line under an answer: how many times as fast it came, what it cost, and why it ended if not by itself."""
     facts = event.statistics
     speed = f"{facts.tok_s:.0f} tok/s" if facts.tok_s > 0 else ""
-    gain = f"{faster.as_text()}× as fast" if faster is not None else ""
-    parts = (f"{facts.num_tokens} tokens", gain, speed, accepted_share(facts), _REASONS[event.reason])
+    gain = faster.words if faster is not None else ""
+    parts = (counted(facts.num_tokens, "token"), gain, speed, accepted_share(facts), _REASONS[event.reason])
     return " · ".join(filter(None, parts))

@@ -19,7 +19,7 @@ class Models:
     """What may answer beside the model that the chat begins with."""
 
     make: Callable[[str, str], SourceFactory]
-    """A model by its name, a folder, a GGUF, a server's URL or name, with another drafter where the second is not
+    """A model by its name, a folder, a server's URL or name, with another drafter where the second is not
     empty; raises ``Failure``."""
     names: Callable[[], Sequence[str]]
     """Names of models that are known: for completion."""
@@ -49,8 +49,6 @@ class Start:
     """The models that one can switch to; None where there are none."""
     others: Callable[[str], SourceFactory] | None = None
     """Further servers to race against, by URL or name; raises ``Failure``. None where there are none."""
-    typed: bytes = b""
-    """Keys that the terminal sent before the screen was there to take them."""
 
 
 STARTERS = (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..text.fences import describe_blocks
 from ..text.spans import Span, Spans
-from .folds import before_question, behind_question, below_answer, words_of
+from .folds import before_question, behind_question, words_of
 from .reducer import ending, failure
 from .step_spans import version_spans
 from .tree import NodePart, Tree
@@ -24,7 +24,6 @@ def retell(chat: Chat, start: int = 0) -> list[Spans]:
         chat.reducer.look_at(turn.number)
         spans = question_spans(chat.tree, turn.number)
         spans.extend(_answer(turn, chat.tree.version_of(turn.number, "answer")))
-        spans.extend(Spans.of(below_answer(turn.runs)))
         answered.append(spans)
     return answered
 
@@ -35,7 +34,7 @@ class Drawn(NamedTuple):
     question: Spans
     answer: str
     below: Spans
-    """Figures, the mark of its versions, its blocks, an error, and what came of running it."""
+    """Figures, the mark of its versions, its blocks, and an error."""
 
 
 def around_answers(chat: Chat) -> list[Drawn]:
@@ -45,7 +44,6 @@ def around_answers(chat: Chat) -> list[Drawn]:
         below = _below(turn, chat.tree.version_of(turn.number, "answer"))
         if blocks := describe_blocks(turn.answer):
             below.append(Span(f"{blocks}\n", "note"))
-        below.extend(Spans.of(below_answer(turn.runs)))
         drawn.append(Drawn(question_spans(chat.tree, turn.number), turn.answer, below))
     return drawn
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.events import (
     MICROSECONDS,
+    EmittedToken,
     EngineError,
     EngineReady,
     Event,
@@ -19,19 +19,15 @@ from engine.events import (
     TurnStarted,
     TurnStatistics,
 )
-from engine.rounds.statistics import TurnMeter
+from engine.rounds.blocks import Block
+from engine.rounds.statistics import AcceptanceStatistics
+from engine.rounds.store import RoundStore
 
 from ..figures.speed_up import SpeedUp
-from ..figures.statistics import AcceptanceStatistics, Rate, RoundCost, TurnSnapshot
-from ..files.running import RunResult
-from ..records.blocks import Block
-from ..records.numbers import RecordError
-from ..records.round_log import RoundLog
+from ..figures.statistics import TurnSnapshot
 from ..rounds.factor import Around, factor_of
-from ..rounds.history import StepHistory
 from ..rounds.rate_meter import RateMeter
 from ..source import StepBatch
-from ..text.growing_text import GrowingText
 from ..text.spans import Spans
 from .question_context import NOTHING, QuestionContext
 from .step_spans import StepSpans
@@ -42,8 +38,8 @@ CUT_OFF = "The program ended within this answer."
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """A node of the conversation's tree. Its rounds stand in ``rounds``; what is counted of them (``history`` and all
-    figures) is counted as they come, or for a turn of a file when it is first looked at."""
+    """A node of the conversation's tree. Its rounds stand in ``store``; ``rounds`` is the same store, with all of them
+    counted: they are as they come, or for a turn of a file when somebody looks."""
 
     number: int
     question: str = ""
@@ -59,13 +55,11 @@ class Turn:
     """What it is to be decoded with; once it has begun, what it is, as in ``TurnStarted``."""
     attached: QuestionContext = NOTHING
     """What goes with the question."""
-    runs: list[RunResult] = field(default_factory=list)
-    """What came of running code blocks of the answer."""
     by: EngineReady | None = None
     """Who answers; None where that isn't known."""
     started: TurnStarted | None = None
     prefill_ms: float = 0.0
-    rounds: RoundLog = field(default_factory=RoundLog)
+    store: RoundStore = field(default_factory=RoundStore)
     error: EngineError | None = None
     reason: FinishReason | None = None
     """Why it ended; None while it has no end, and where the program ended within it."""
@@ -75,14 +69,14 @@ class Turn:
     """What other answers tell of this one's target."""
     speed_up: SpeedUp | None = None
     """How many times as fast it was when it ended; an answer keeps that, whatever is known of its target later."""
-    thought: str = ""
-    """What it thought, when it has ended."""
-    _text: GrowingText = field(default_factory=GrowingText)
+    _texts: tuple[str | None, str | None] = None, None
+    """Answer and thought where they end otherwise than the rounds say: a server may tell more than its stream did."""
     _finished: TurnFinished | None = None
     _num_rounds: int = 0
-    """How many rounds a file has of it, those that are damaged included."""
-    _history: StepHistory | None = None
+    """How many rounds a file has of it, those that are damaged included; or how many were told."""
     _rate: RateMeter | None = None
+    _factor_at: tuple[int, SpeedUp | None] | None = None
+    """The factor that is shown, and behind which round it was counted."""
     _step_spans: StepSpans = field(init=False)
 
     def __post_init__(self) -> None:
@@ -93,7 +87,12 @@ class Turn:
     @property
     def text(self) -> str:
         """The answer as far as it has come."""
-        return str(self._text)
+        return str(self.store.answer) if self._texts[0] is None else self._texts[0]
+
+    @property
+    def thought(self) -> str:
+        """What it thought, as far as it has come."""
+        return str(self.store.thought) if self._texts[1] is None else self._texts[1]
 
     @property
     def answer(self) -> str:
@@ -108,7 +107,7 @@ class Turn:
     @property
     def begun(self) -> bool:
         """Whether the engine took the question, or refused it. Otherwise the program was left before it was asked."""
-        return self.started is not None or self.error is not None or self.reason is not None or len(self.rounds) > 0
+        return self.started is not None or self.error is not None or self.reason is not None or self.store.held > 0
 
     @property
     def target(self) -> str | None:
@@ -148,18 +147,37 @@ class Turn:
         """How it ended, with what the rounds add up to where nobody said otherwise; None while it has no end."""
         if self._finished is None and not self.running:
             reason, text, thought = self.reason or "error", self.text, self.thought
-            self._finished = TurnFinished(self.number, reason, text, thought, self._added_up())
+            self._finished = TurnFinished(self.number, reason, text, thought, self.statistics)
         return self._finished
 
     @property
     def figures(self) -> TurnStatistics:
         return self.finished.statistics if self.finished is not None else TurnStatistics()
 
+    @property
+    def ending(self) -> FinishReason | None:
+        """Why it ended, where the program ended within it as well; None while it has no end."""
+        return self.finished.reason if self.finished is not None else None
+
+    @property
+    def statistics(self) -> TurnStatistics:
+        """What its rounds add up to, whatever is told of them: a record that was cut short has its own."""
+        return self.rounds.statistics(self.num_prompt_tokens, self.num_reused_tokens)
+
+    @property
+    def tokens(self) -> Iterator[EmittedToken]:
+        return (token for step in self.rounds for token in step.emitted)
+
+    @property
+    def decode_seconds(self) -> float:
+        """Seconds from the answer's first token to its last."""
+        return self.rounds.seconds
+
     def events(self) -> Iterator[Event]:
         """What the engine said of it so far; a turn cut off ends with an error."""
         yield from self.opening
         if self.started is not None or self.running:
-            yield from self.history
+            yield from self.rounds
         yield from self.closing
 
     @property
@@ -172,46 +190,60 @@ class Turn:
         """The events behind the rounds."""
         return [event for event in (self.failure, self.finished) if event is not None]
 
-    def _added_up(self) -> TurnStatistics:
-        meter = TurnMeter(self.num_prompt_tokens, self.num_reused_tokens)
-        for step in self.history:
-            meter.add(step)
-        return meter.statistics()
-
     # What comes while it is decoded
 
-    def begin(self, event: TurnStarted, by: EngineReady | None, rounds: RoundLog | None) -> None:
-        """``rounds``: the log of all rounds to come, where somebody else keeps it."""
+    def apply(self, event: Event) -> None:
+        """Take in what the engine says of it, for whoever keeps no transcript."""
+        match event:
+            case TurnStarted():
+                self.begin(event, self.by, None)
+            case PrefillDone():
+                self.prefill_ms = event.milliseconds
+            case Step():
+                self.add(event)
+            case EngineError():
+                self.error = event
+            case TurnFinished():
+                self.finish(event)
+
+    def begin(self, event: TurnStarted, by: EngineReady | None, rounds: RoundStore | None) -> None:
+        """``rounds``: the store of all rounds to come, where somebody else appends them."""
         self.started, self.by, self.settings, self.running = event, by, event.settings, True
-        self.rounds = RoundLog() if rounds is None else rounds
-        self._count(StepHistory(self.rounds))
+        self.question = self.question or event.question
+        self._keep_in(RoundStore() if rounds is None else rounds)
+
+    def _keep_in(self, store: RoundStore) -> None:
+        self.store, self._rate, self._factor_at = store, RateMeter(store), None
 
     def add(self, step: Step) -> Spans:
         """Take in one more round; returns what it adds to the transcript."""
-        self.history.append(step)
+        if len(self.store) == self._num_rounds:
+            self.store.append(step)
+        self._num_rounds += 1
+        self.store.seal()
         self.rate.follow()
-        spans = self._step_spans.tell(step)
-        self._text.append(spans.answer)
-        return spans
+        return self._step_spans.tell(step)
 
     def extend(self, batch: StepBatch) -> Spans:
         """Adds many rounds at once, as ``add`` adds one; returns what they add to the transcript."""
-        if len(self.history) != batch.start - batch.first:  # only a file that no engine wrote has such gaps
+        if self._num_rounds != batch.start - batch.first:  # only a file that no engine wrote has such gaps
             return Spans.of(span for step in batch.steps() for span in self.add(step))
-        self._count(batch.history.between(batch.first, batch.stop))
-        self._step_spans.skip(batch.spans, self.history.num_tokens)
-        self._text.append(batch.spans.answer)
+        before = self.text
+        self._keep_in(batch.rounds.between(batch.first, batch.stop))
+        self._num_rounds = len(self.store)
+        self._step_spans.skip(batch.spans, self.store.num_tokens)
+        self.store.answer.append(before + batch.spans.answer)
         return batch.spans
 
     def finish(self, event: TurnFinished, speed_up: SpeedUp | None = None) -> None:
-        self._finished, self.reason, self.thought, self.running = event, event.reason, event.thought, False
-        self.speed_up = speed_up
-        self._say(event.text)
+        self._finished, self.reason, self.running, self.speed_up = event, event.reason, False, speed_up
+        self._say(event.text, event.thought)
 
-    def _say(self, text: str) -> None:
-        if text != self.text:
-            self._text = GrowingText()
-            self._text.append(text)
+    def _say(self, text: str, thought: str) -> None:
+        """What it is said to be in the end; kept where the rounds don't say it."""
+        told = ((text, self.store.answer), (thought, self.store.thought))
+        text_, thought_ = (None if text == str(known) else text for text, known in told)
+        self._texts = text_, thought_
 
     # What its file says
 
@@ -222,16 +254,11 @@ class Turn:
         if known >= len(block):
             return
         if known or data is None or block.turn != self.number:
-            steps = [replace(step, turn=self.number) for step in block.steps(known)]
-            texts = ["".join(step.text(channel) for step in steps) for channel in ("answer", "thought")]
-            for step in steps:
-                self.rounds.append(step)
+            for step in [replace(step, turn=self.number) for step in block.steps(known)]:
+                self.store.append(step)
         else:
-            texts = list(block.texts())
-            self.rounds.adopt(data, block)
+            self.store.adopt(data, block)
         self._num_rounds = block.first + len(block)
-        self._text.append(texts[0])
-        self.thought += texts[1]
 
     def misses(self, block: Block) -> bool:
         """Whether rounds are missing before these."""
@@ -240,120 +267,92 @@ class Turn:
     def close(self, event: TurnFinished, figures: Mapping[str, Any]) -> None:
         """How it ended, as a file tells it: what isn't in ``figures`` the rounds say."""
         self.reason = event.reason
-        self._say(event.text if "text" in figures else self.text)
-        self.thought = event.thought if "thought" in figures else self.thought
+        self._say(*(getattr(event, key) if key in figures else getattr(self, key) for key in ("text", "thought")))
         if "statistics" in figures:
             self._finished = replace(event, text=self.text, thought=self.thought)
 
     # What is counted of its rounds
 
     @property
-    def is_open(self) -> bool:
-        """Whether its rounds have been looked at."""
-        return self._history is not None
-
-    @property
-    def history(self) -> StepHistory:
+    def rounds(self) -> RoundStore:
         """Every round so far; of a file's, up to the first that is damaged."""
-        if self._history is None:
-            history = StepHistory(self.rounds)
-            with suppress(RecordError):
-                for step in self.rounds:
-                    history.append(step)
-            self._count(history)
-        assert self._history is not None
-        return self._history
-
-    def _count(self, history: StepHistory) -> None:
-        self._history, self._rate = history, RateMeter(history)
+        if self._rate is None:
+            self._keep_in(self.store.count())
+        return self.store
 
     @property
     def rate(self) -> RateMeter:
-        return self._rate or RateMeter(self.history)
+        return self._rate or RateMeter(self.rounds)
 
     def rebuild_spans(self) -> Spans:
         """The transcript's pieces of all steps so far, told once more."""
         pieces, spans = StepSpans(self.number), Spans()
-        for step in self.history:
+        for step in self.rounds:
             spans.extend(pieces.tell(step))
         return spans
 
     @property
     def latest(self) -> Step | None:
-        return self.history.latest
+        return self.rounds.latest
 
     @property
     def latest_drafted(self) -> Step | None:
         """The latest round that had a draft: what the strip shows."""
-        return self.history.latest_drafted
-
-    @property
-    def acceptance(self) -> AcceptanceStatistics:
-        return self.history.acceptance(-1) if self.history else AcceptanceStatistics()
+        return self.rounds.latest_drafted
 
     @property
     def num_tokens(self) -> int:
-        return self.history.num_tokens
-
-    @property
-    def cost(self) -> RoundCost:
-        return self.history.cost(-1) if self.history else RoundCost()
-
-    @property
-    def ttft_ms(self) -> float | None:
-        """Milliseconds from the question to the first token; None before that came."""
-        return self.history.time[0] / MICROSECONDS if self.history else None
+        return self.rounds.num_tokens
 
     @property
     def snapshot(self) -> TurnSnapshot:
         """What the gauges show of the turn as it is now."""
-        latest = self.latest
+        if len(self.rounds):
+            return self.snapshot_at(-1)
+        totals = self._totals(AcceptanceStatistics())
+        return TurnSnapshot(context_length=self.num_prompt_tokens, finished=not self.running, totals=totals)
+
+    def snapshot_at(self, index: int) -> TurnSnapshot:
+        """What the gauges showed after step ``index``. Sums are kept for each step, so this costs the same everywhere.
+        Raises ``IndexError``."""
+        rounds = self.rounds
+        length = len(rounds)
+        index = range(length)[index]
+        acceptance, finished = rounds.acceptance(index), index == length - 1 and not self.running
         return TurnSnapshot(
-            step=len(self.history) - 1 if latest else None,
-            num_tokens=self.num_tokens,
-            ttft_ms=self.ttft_ms,
-            rate=self.rate.after(-1) if self.history else Rate(),
-            acceptance=self.acceptance,
-            cost=self.cost,
-            context_length=latest.context_length if latest else self.num_prompt_tokens,
-            finished=not self.running,
-            totals=self._totals,
-            speed_up=self.factor,
+            step=index,
+            num_tokens=rounds.emitted_sum[index],
+            ttft_ms=rounds.time[0] / MICROSECONDS,
+            rate=self.rate.after(index),
+            acceptance=acceptance,
+            cost=rounds.cost(index),
+            context_length=rounds.context_length[index],
+            finished=finished,
+            totals=self._totals(acceptance) if finished else None,
+            speed_up=self.speed_up if finished and self.speed_up is not None else self._shown_factor(index),
         )
 
     @property
     def factor(self) -> SpeedUp | None:
         """How many times as fast as its target alone it is so far; None where nothing can be said."""
-        return self._factor(len(self.history) - 1)
+        return self.speed_up if self.speed_up is not None else self._factor(len(self.rounds) - 1)
 
     def _factor(self, index: int) -> SpeedUp | None:
         if not self.speculation or index < 1:
             return None
-        if self.speed_up is not None and index == len(self.history) - 1:
-            return self.speed_up
-        return factor_of(self.history, index, self.around, self.by.times if self.by is not None else "engine")
+        return factor_of(self.rounds, index, self.around, self.by.times if self.by is not None else "engine")
 
-    @property
-    def _totals(self) -> TurnStatistics | None:
+    def _shown_factor(self, index: int) -> SpeedUp | None:
+        """The factor after step ``index``, or after one of the latest 32nd of the steps up to it: it costs more than
+        everything else that a frame shows."""
+        index -= index % (1 << max(index.bit_length() - 6, 0))
+        if self._factor_at is None or self._factor_at[0] != index:
+            self._factor_at = index, self._factor(index)
+        return self._factor_at[1]
+
+    def _totals(self, shown: AcceptanceStatistics) -> TurnStatistics | None:
         """A server's totals, where the rounds that its stream told don't add up to them; None otherwise."""
-        statistics, shown = self.figures, self.acceptance
+        statistics = self.figures
         counted = shown.num_draft_tokens, shown.num_accepted_draft_tokens
         differ = (statistics.num_draft_tokens, statistics.num_accepted_draft_tokens) != counted
         return statistics if statistics.num_draft_tokens and differ else None
-
-    def snapshot_at(self, index: int) -> TurnSnapshot:
-        """What the gauges showed after step ``index``. Sums are kept for each step, so this costs the same everywhere.
-        Raises ``IndexError``."""
-        history = self.history
-        index = range(len(history))[index]
-        return TurnSnapshot(
-            step=index,
-            num_tokens=history.emitted_sum[index],
-            ttft_ms=self.ttft_ms,
-            rate=self.rate.after(index),
-            acceptance=history.acceptance(index),
-            cost=history.cost(index),
-            context_length=history.context_length[index],
-            finished=not self.running and index == len(history) - 1,
-            speed_up=self._factor(index),
-        )

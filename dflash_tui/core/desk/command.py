@@ -17,7 +17,7 @@ class Command(Generic[Host]):
     """One row of the tables that keys, slash commands, the palette and every help are made from."""
 
     id: str
-    """Names it in the configuration's ``[keys]``; never changes once released."""
+    """Names it within the program."""
     label: str
     """What it is called where people choose: in the palette, and in the line of keys by its first words."""
     title: str
@@ -36,8 +36,6 @@ class Command(Generic[Host]):
     """Whether the help screen and the palette show it."""
     choices: Callable[[Host], Iterable[str]] | None = None
     """What can stand behind the name, for completion; without it ``takes`` says so, as in ``on|off``."""
-    stand_in: str = ""
-    """The id of a command that does the same, whose key is named where this one's keys were given to another."""
 
     @property
     def needs_argument(self) -> bool:

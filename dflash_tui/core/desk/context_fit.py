@@ -8,7 +8,6 @@ from typing import Literal
 
 from engine.commands import Ask
 
-from ..attachments.attachment import counted
 from ..conversation.chat import Chat, Queued
 from ..conversation.context import (
     NEARLY_FULL,
@@ -24,6 +23,7 @@ from ..conversation.question_context import Carried, QuestionContext, messages_o
 from ..conversation.slash import SlashError
 from ..conversation.turn import Turn
 from ..source import Capabilities
+from ..text.counted import counted
 from .face import AskOption, Face, Question, Summary
 
 WhenFull = Literal["ask", "drop", "stop"]
@@ -74,8 +74,8 @@ class ContextFit:
         oldest = counted(len(gone), "oldest question") if len(gone) > 1 else "oldest question"
         left = max(fitted.limit - fitted.tokens, 0)
         full = (
-            f"With this question the conversation has {fitted.tokens:,} tokens; the context holds {fitted.limit:,}, "
-            f"which leaves {left or 'none'} for the answer."
+            f"With this question the conversation has {counted(fitted.tokens, 'token')}; the context holds "
+            f"{fitted.limit:,}, which leaves {left or 'none'} for the answer."
         )
         if self._when_full == "stop":
             raise SlashError(f"{full} --when-full drop leaves the oldest out, /new starts another chat.")

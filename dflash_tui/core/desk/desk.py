@@ -24,12 +24,12 @@ from ..sessions.archive import reopen
 from ..sessions.sessions import Conversation
 from ..settings.decoding import restored
 from ..source import Feature, Source, SourceFactory
+from ..text.counted import counted
 from .context_fit import ContextFit, WhenFull
 from .event_queue import EventQueue
 from .face import Face
 from .model_switch import ModelSwitch
 from .presets import Presets
-from .program import Program
 from .question_files import QuestionFiles
 
 
@@ -54,7 +54,6 @@ class Desk:
         self.fit = ContextFit(self.chat, face, lambda: self.source.capabilities, self.new, when_full)
         self.files = QuestionFiles(self.chat, self.fit, face.say)
         self.presets = Presets(self.chat, begin)
-        self.program = Program(self.chat, face)
         self.editing: int | None = None
         """The number of the question that the user is writing anew; None while there is none."""
         self._turned: tuple[int, NodePart] | None = None
@@ -313,8 +312,9 @@ class Desk:
         self.resumed = conversation
         self.face.changed("resumed")
         if conversation.damaged:
-            lines = "1 line" if conversation.damaged == 1 else f"{conversation.damaged} lines"
-            self.face.say(f"{lines} of its file could not be read; the rest is here.", "end")
+            self.face.say(
+                f"{counted(conversation.damaged, 'line')} of its file could not be read; the rest is here.", "end"
+            )
         for problem in conversation.passed_over:
             self.face.say(f"A later conversation could not be gone on with: {problem}", "end")
 

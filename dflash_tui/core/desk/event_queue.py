@@ -7,8 +7,8 @@ from queue import Empty, SimpleQueue
 from threading import Lock
 
 from engine.events import EngineReady, Event, Step, TurnFinished, TurnStarted
+from engine.rounds.store import Recorder, RoundStore
 
-from ..records.round_log import Recorder, RoundLog
 from ..sessions.sessions import SessionLog
 from ..source import Happening, Rewind, StepBatch
 
@@ -30,20 +30,21 @@ class EventQueue:
         self._logging = Lock()
         """Held while an event is logged, and while another log takes the place of the one that is: a model may become
         ready on the engine's thread while the user begins another conversation."""
-        self._begun: tuple[int, RoundLog] | None = None
+        self._begun: tuple[int, RoundStore] | None = None
         """The latest turn, and its rounds as they are told."""
         self._events: SimpleQueue[Happening] = SimpleQueue()
 
     def put(self, event: Happening) -> None:
         """Log an event, then queue it. Called by the engine's thread."""
         if isinstance(event, StepBatch | Rewind):
-            self._events.put(event)  # a jump in a recording: nothing to write down
+            self._events.put(event)  # a jump in a recording: nothing to write down, and what follows stands elsewhere
+            self._recorder = Recorder()
             return
         if self.diverted is not None:
             self.diverted(event)
             return
         rounds = self._recorder.take(event)
-        if isinstance(event, TurnStarted) and rounds is not None:
+        if isinstance(event, TurnStarted):
             self._begun = event.turn, rounds
         with self._logging:
             if isinstance(event, EngineReady):
@@ -65,7 +66,7 @@ class EventQueue:
                 break
         return events
 
-    def rounds_of(self, turn: int) -> RoundLog | None:
+    def rounds_of(self, turn: int) -> RoundStore | None:
         """The log that the rounds of the latest turn go into, so that a history need not keep them again; None for any
         other turn."""
         begun = self._begun

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..conversation.chat import Queued
     from ..conversation.turn import Turn
     from ..race.opponent import Opponent
-    from ..race.race import Joules, Race
+    from ..race.race import Race
     from ..text.fences import CodeBlock
 
 Result = TypeVar("Result")
@@ -40,17 +40,15 @@ Change = Literal[
     "path",
     "place",
     "named",
-    "ran",
     "new",
     "resumed",
     "loading",
     "source",
-    "program",
 ]
 """What is different now. ``settings``: they, or the system prompt; ``queue``: the questions that wait; ``asked``,
 ``withdrawn``: a question was sent, or taken back unsent; ``path``: the way through the tree; ``place``: the question to
-look at; ``named``: a branch's name; ``ran``: what came of running code; ``new``, ``resumed``: another conversation,
-empty or an older one; ``loading``, ``source``: a model is let go, another was made; ``program``: one runs, or none."""
+look at; ``named``: a branch's name; ``new``, ``resumed``: another conversation,
+empty or an older one; ``loading``, ``source``: a model is let go, another was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,5 +130,5 @@ class Face(Protocol):
     def sum_up(self, ask: Ask, then: Callable[[Summary], None]) -> None:
         """Have the model write a summary, beside the conversation."""
 
-    def race(self, create: Callable[[Joules], Race], opponent: Opponent | None) -> None:
+    def race(self, create: Callable[[], Race], opponent: Opponent | None) -> None:
         """Run a race, beside the conversation, and show what comes of it. ``create`` makes one that has not begun."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from ..attachments.attachment import counted
 from ..conversation.chat import Chat
-from ..conversation.comparison import compare, parting
 from ..conversation.slash import SlashError
 from ..conversation.turn import Turn
 from ..figures.pass_costs import PassCost, pass_costs
@@ -18,6 +15,7 @@ from ..figures.statistics import TurnSnapshot
 from ..figures.tables import GaugeFacts, tables
 from ..rounds.inspection import inspect, quoted
 from ..sessions.archive import survey
+from ..text.counted import counted
 from .words import outlined, short, table_lines
 
 LISTED = 20
@@ -39,23 +37,6 @@ class TreeView:
             raise SlashError("No question has these words.")
         yield from lines
         yield "/go and a number goes on from there."
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two versions of a question or an answer beside each other."""
-
-    versions: Sequence[Turn]
-    places: tuple[int, int]
-    """The indices of these two among ``versions``."""
-
-    def lines(self) -> Iterator[str]:
-        left, right = (self.versions[index] for index in self.places)
-        for line in compare(left, right):
-            yield f"{line.name}: {f'{line.left}, then {line.right}' if line.differs else line.left}"
-        yield parting(left.answer, right.answer)
-        for each in (left, right):
-            yield f"Version {each.number}: {each.question}\n{each.answer}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +69,11 @@ class SearchView:
     words: str = ""
 
     def lines(self) -> Iterator[str]:
-        from ..sessions.search import Search, excerpt  # nothing else needs a database
+        from ..sessions.search import Search, excerpt  # nothing else searches
 
         if not self.words:
             raise SlashError("/find takes words: it searches everything that was ever said.")
-        with closing(Search(self.here.parent)) as search:
-            hits = list(search.find(self.words, LISTED + 1))
+        hits = list(Search(self.here.parent).find(self.words, LISTED + 1))
         if not hits:
             raise SlashError("Nothing was said with these words.")
         for hit in hits[:LISTED]:
@@ -137,13 +117,13 @@ def gauge_facts(chat: Chat, turn: Turn | None, snapshot: TurnSnapshot) -> GaugeF
         times=ready.times if ready else "engine",
         num_prompt_tokens=turn.num_prompt_tokens if turn else 0,
         num_reused_tokens=turn.num_reused_tokens if turn else 0,
-        rows=turn.history.verified[snapshot.step] + 1 if turn and snapshot.step else 0,
+        rows=turn.rounds.verified[snapshot.step] + 1 if turn and snapshot.step else 0,
     )
 
 
 def costs_of_passes(chat: Chat) -> tuple[PassCost, ...]:
     """What passes of the target took in the answers of a conversation, by their rows."""
-    times = (turn.history.pass_times(-1) for turn in chat.turns if len(turn.history))
+    times = (turn.rounds.pass_times(-1) for turn in chat.turns if len(turn.rounds))
     return pass_costs(chain.from_iterable(times))
 
 
@@ -173,9 +153,9 @@ class RoundView:
 
     def lines(self) -> Iterator[str]:
         turn = self.chat.reducer.turn
-        if turn is None or not turn.history:
+        if turn is None or not turn.rounds:
             raise SlashError("There are no rounds before the first answer.")
-        last = len(turn.history) - 1
+        last = len(turn.rounds) - 1
         number = last if self.number is None else self.number
         if not 0 <= number <= last:
             raise SlashError(f"The newest answer has rounds 0 to {last}.")
@@ -183,7 +163,7 @@ class RoundView:
         seed = settings.get("seed") if self.local else None
         ready, plain_ms = self.chat.reducer.ready, turn.snapshot.alone_ms
         recurs, method = (False, None) if ready is None else (ready.recurs, ready.method)
-        where = turn.history, number, turn.num_prompt_tokens, seed
+        where = turn.rounds, number, turn.num_prompt_tokens, seed
         inspection = inspect(*where, plain_ms, recurs=recurs, method=method)
         wrote = "".join(token.text for token in inspection.step.emitted if token.channel != "control")
         text = quoted(wrote, control=not wrote)

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from engine.events import FinishReason, TurnFinished
 
-from ..attachments.attachment import counted
 from ..conversation.chat import Chat
-from ..conversation.comparison import models_apart
+from ..conversation.differences import models_apart
 from ..conversation.turn import Turn
 from ..figures.labels import AS_FAST, accepted_share
 from ..figures.table import Table
+from ..text.counted import counted
 from ..text.fences import find_blocks
 
 SHORT = 60
@@ -50,7 +50,7 @@ def speed_up(chat: Chat, finished: TurnFinished) -> str:
     """How many times as fast as the target alone an answer came; empty where that is not known."""
     turn = chat.reducer.turn_of(finished.turn)
     factor = turn.snapshot.speed_up if turn is not None else None
-    return f"{factor.as_text()} times {AS_FAST}" if factor is not None else ""
+    return f"{factor.as_text()} times {AS_FAST}{', so slower' * factor.loses}" if factor is not None else ""
 
 
 def blocks_of(answer: str) -> str:
@@ -73,17 +73,13 @@ def place_of(chat: Chat, number: int) -> str:
 
 
 def answer_facts(chat: Chat, exchange: Turn) -> Iterator[str]:
-    """Lines that tell one question, its files, its answer and what came of running it, to be read out."""
+    """Lines that tell one question, its files and its answer, to be read out."""
     name = f", branch {exchange.name}" if exchange.name else ""
     version = place_of(chat, exchange.number)
     yield f"Question {exchange.number}{name}{', ' + version if version else ''}: {exchange.question}"
     for file in exchange.attached.files:
         yield f"(with the file {file.name}, {counted(file.num_lines, 'line')})"
     yield exchange.answer or "(no answer)"
-    for run in exchange.runs:
-        yield f"(block {run.block} was run: {run.words})"
-        if run.output.strip():
-            yield run.output.rstrip("\n")
 
 
 def outlined(chat: Chat) -> Iterator[str]:

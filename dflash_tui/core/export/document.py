@@ -3,29 +3,18 @@ format turns it into text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from engine.events import (
     Clock,
-    EmittedToken,
-    EngineError,
     EngineReady,
-    Event,
-    FinishReason,
-    PrefillDone,
     Step,
-    TurnFinished,
-    TurnStarted,
-    TurnStatistics,
 )
-from engine.rounds.statistics import TurnMeter
 
 from ..conversation.turn import Turn
 from ..figures.speed_up import SpeedUp
 from ..figures.statistics import CLOCKS
-from ..files.running import RunResult
 from ..rounds.factor import factors
 from ..rounds.passes import PassRows
 from ..sessions.sessions import Conversation
@@ -67,66 +56,18 @@ class RoundFigure:
 
 
 @dataclass(frozen=True, slots=True)
-class ExportedAnswer:
-    """A question and its answer, round by round."""
-
-    question: str
-    steps: Sequence[Step]
-    label: str = ""
-    """Tells answers to the same question apart, as in a race."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    """The settings the answer was decoded with, as in ``TurnStarted``; empty where they weren't kept."""
-    num_prompt_tokens: int = 0
-    num_reused_tokens: int = 0
-    prefill_ms: float = 0.0
-    reason: FinishReason | None = None
-    """Why the answer ended; None when the record ends within it."""
-    error: str = ""
-    speed_up: SpeedUp | None = None
-    """Against its target alone; None where nothing can be said."""
-
-    @property
-    def tokens(self) -> Iterator[EmittedToken]:
-        return (token for step in self.steps for token in step.emitted)
-
-    @property
-    def decode_seconds(self) -> float:
-        """Seconds from the answer's first token to its last."""
-        return self.steps[-1].time - self.steps[0].time if self.steps else 0.0
-
-    @property
-    def text(self) -> str:
-        return self._joined("answer")
-
-    @property
-    def thought(self) -> str:
-        return self._joined("thought")
-
-    def _joined(self, channel: str) -> str:
-        return "".join(token.text for token in self.tokens if token.channel == channel)
-
-    @property
-    def statistics(self) -> TurnStatistics:
-        """Added up from the steps: a record that was cut short has its own."""
-        meter = TurnMeter(self.num_prompt_tokens, self.num_reused_tokens)
-        for step in self.steps:
-            meter.add(step)
-        return meter.statistics()
-
-
-@dataclass(frozen=True, slots=True)
 class Lanes:
     """Answers to one question, for one clock that starts at the first token of each."""
 
-    answers: tuple[ExportedAnswer, ...]
+    answers: tuple[Turn, ...]
     best: int = 0
     """Which of them is held against the first; 0 for none."""
     times: SpeedUp | None = None
     """How many times as fast that was; None for no difference."""
 
 
-Plain = Heading | Prose | CellTable | RoundFigure | PassRows | ExportedAnswer | RunResult
-"""A section that isn't lanes. A ``RunResult`` tells of a code block of the answer before it."""
+Plain = Heading | Prose | CellTable | RoundFigure | PassRows | Turn
+"""A section that isn't lanes."""
 Section = Plain | Lanes
 
 
@@ -168,94 +109,17 @@ class ExportedPage:
             yield from section.answers if isinstance(section, Lanes) else (section,)
 
     @property
-    def answers(self) -> tuple[ExportedAnswer, ...]:
-        return tuple(section for section in self.one_by_one if isinstance(section, ExportedAnswer))
+    def answers(self) -> tuple[Turn, ...]:
+        return tuple(section for section in self.one_by_one if isinstance(section, Turn))
 
 
-class AnswerCollector:
-    """Takes the events of one source and keeps them as answers."""
-
-    def __init__(self) -> None:
-        self.ready: EngineReady | None = None
-        self._answers: list[ExportedAnswer] = []
-        self._started: TurnStarted | None = None
-        self._steps: list[Step] = []
-        self._prefill_ms = 0.0
-        self._error = ""
-
-    def add(self, event: Event) -> None:
-        """Take the next event."""
-        match event:
-            case EngineReady():
-                self.ready = event
-            case TurnStarted():
-                self._keep(None)
-                self._started = event
-            case PrefillDone():
-                self._prefill_ms = event.milliseconds
-            case Step():
-                self._steps.append(event)
-            case EngineError():
-                self._error = event.message
-            case TurnFinished():
-                self._keep(event.reason)
-
-    def answers(self) -> tuple[ExportedAnswer, ...]:
-        """All so far, the running one included as far as it got."""
-        running = self._made(None)
-        return (*self._answers, *([running] if running else []))
-
-    def _keep(self, reason: FinishReason | None) -> None:
-        made = self._made(reason)
-        if made is not None:
-            self._answers.append(made)
-        self._started, self._steps, self._prefill_ms, self._error = None, [], 0.0, ""
-
-    def _made(self, reason: FinishReason | None) -> ExportedAnswer | None:
-        started = self._started
-        if started is None:
-            return None
-        return ExportedAnswer(
-            started.question,
-            tuple(self._steps),
-            settings=started.settings,
-            num_prompt_tokens=started.num_prompt_tokens,
-            num_reused_tokens=started.num_reused_tokens,
-            prefill_ms=self._prefill_ms,
-            reason=reason,
-            error=self._error,
-        )
-
-
-def answer_of(turn: Turn) -> ExportedAnswer:
-    """A turn that has begun, as far as it has come."""
-    return ExportedAnswer(
-        turn.started.question if turn.started is not None else turn.question,
-        tuple(turn.history),
-        settings=turn.settings,
-        num_prompt_tokens=turn.num_prompt_tokens,
-        num_reused_tokens=turn.num_reused_tokens,
-        prefill_ms=turn.prefill_ms,
-        reason=turn.finished.reason if turn.finished is not None else None,
-        error=turn.failure.message if turn.failure is not None else "",
-        speed_up=turn.factor,
-    )
-
-
-def collect(events: Iterable[Event]) -> AnswerCollector:
-    collector = AnswerCollector()
-    for event in events:
-        collector.add(event)
-    return collector
-
-
-def with_factors(answers: Iterable[ExportedAnswer], times: Clock = "engine") -> tuple[ExportedAnswer, ...]:
-    """Answers of one record, each with how many times as fast it came as the target alone, as far as none says so."""
-    listed = tuple(answers)
-    speed_ups = factors([(answer.settings, answer.steps) for answer in listed], times)
-    return tuple(
-        replace(each, speed_up=each.speed_up or factor) for each, factor in zip(listed, speed_ups, strict=True)
-    )
+def with_factors(turns: Iterable[Turn], times: Clock = "engine") -> tuple[Turn, ...]:
+    """Turns of one record, each with how many times as fast it came as the target alone, as far as none says so."""
+    listed = tuple(turns)
+    speed_ups = factors([(turn.settings, turn.rounds) for turn in listed], times)
+    for turn, speed_up in zip(listed, speed_ups, strict=True):
+        turn.speed_up = turn.speed_up or speed_up
+    return listed
 
 
 def origin_of(ready: EngineReady | None, created: str = "", program: str = "") -> Origin:
@@ -268,15 +132,14 @@ def origin_of(ready: EngineReady | None, created: str = "", program: str = "") -
 
 def conversation_document(conversation: Conversation) -> ExportedPage:
     origin = replace(origin_of(conversation.ready, conversation.created), device="", dtype="")
-    sections = [section for turn in conversation.turns for section in _sections_of(turn)]
-    answers = iter(with_factors((each for each in sections if isinstance(each, ExportedAnswer)), origin.times))
-    made = tuple(next(answers) if isinstance(each, ExportedAnswer) else each for each in sections)
-    return ExportedPage(conversation.name, made, origin)
+    with_factors((turn for turn in conversation.turns if turn.started is not None), origin.times)
+    sections = tuple(section for turn in conversation.turns for section in _sections_of(turn))
+    return ExportedPage(conversation.name, sections, origin)
 
 
 def _sections_of(turn: Turn) -> tuple[Section, ...]:
     """A turn's sections. One that never began, because it was refused, is text."""
     if turn.started is not None:
-        return (replace(answer_of(turn), question=turn.question, speed_up=turn.speed_up), *turn.runs)
+        return (turn,)
     failed = (Prose(turn.error.message),) if turn.error else ()
-    return (Heading(turn.question), Prose(turn.answer), *failed, *turn.runs)
+    return (Heading(turn.question), Prose(turn.answer), *failed)

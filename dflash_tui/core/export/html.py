@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from html import escape
 from importlib.resources import files
@@ -15,8 +15,7 @@ from typing import Any
 
 from engine.events import Clock, EmittedToken, Step
 
-from ..attachments.attachment import counted
-from ..conversation.folds import SHOWN_LINES
+from ..conversation.turn import Turn
 from ..figures.labels import (
     ABOUT,
     AS_FAST,
@@ -30,17 +29,16 @@ from ..figures.labels import (
     Label,
 )
 from ..figures.statistics import CLOCKS, NOT_KNOWN
-from ..files.running import RunResult
 from ..rounds.cells import round_cells, round_summary, show_blanks
 from ..rounds.inspection import Inspection, inspect_step
 from ..rounds.pace import pace_words, race_pace, replay_pace
 from ..rounds.passes import REASON, PassRows
 from ..rounds.trees import accepted_drafts
+from ..text.counted import counted
 from ..text.harmless import sanitise
 from .document import (
     SET_LINE,
     CellTable,
-    ExportedAnswer,
     ExportedPage,
     Heading,
     Lanes,
@@ -93,13 +91,13 @@ def _sections(document: ExportedPage) -> Iterator[str]:
 def _lanes(lanes: Lanes, numbers: Iterator[int]) -> Iterator[str]:
     """A bar for each lane, all on one clock that runs at a pace that can be followed, then what they write."""
     pace = race_pace(max((answer.decode_seconds for answer in lanes.answers), default=0.0))
-    most = max((sum(1 for _ in answer.tokens) for answer in lanes.answers), default=0)
+    most = max((answer.num_tokens for answer in lanes.answers), default=0)
     numbered = [(next(numbers), answer) for answer in lanes.answers]
     yield f'<section class="race">{_winner(lanes)}<ol class="tracks">'
     for index, (number, answer) in enumerate(numbered):
         yield (
             f'<li class="lane-{min(index, LAST_COLOUR)}" data-track="{number}"><span class="label">'
-            f'{escaped(answer.label)}</span><progress max="{max(most, 1)}" value="{max(most, 1)}" '
+            f'{escaped(answer.name)}</span><progress max="{max(most, 1)}" value="{max(most, 1)}" '
             f'aria-label="Tokens written"></progress><output>{answer.decode_seconds:.2f} s</output></li>'
         )
     yield (
@@ -110,7 +108,7 @@ def _lanes(lanes: Lanes, numbers: Iterator[int]) -> Iterator[str]:
     for index, (number, answer) in enumerate(numbered):
         yield (
             f'<article class="lane-{min(index, LAST_COLOUR)}" data-answer="{number}">'
-            f'<p class="label">{escaped(answer.label)}</p>{_written(answer)}'
+            f'<p class="label">{escaped(answer.name)}</p>{_written(answer)}'
             f'<details><summary>round by round</summary><p class="summary">{escaped(answer_summary(answer))}</p>'
             f"{_histogram(answer)}{_scrubber(answer)}</details></article>"
         )
@@ -127,7 +125,7 @@ def _winner(lanes: Lanes) -> str:
         number, what = f"{lanes.times.times:.1f}×", f"{'about, ' * lanes.times.about}as fast as"
     return (
         f'<p class="winner lane-{min(lanes.best, LAST_COLOUR)}"><strong>{number}</strong> '
-        f"<span>{what} <b>{escaped(first.label)}</b>: <b>{escaped(best.label)}</b></span></p>"
+        f"<span>{what} <b>{escaped(first.name)}</b>: <b>{escaped(best.name)}</b></span></p>"
     )
 
 
@@ -143,19 +141,8 @@ def _section(section: Plain, numbers: Iterator[int]) -> str:
             return _round(section)
         case PassRows():
             return passes_figure(section)
-        case ExportedAnswer():
+        case Turn():
             return _answer(section, next(numbers))
-        case RunResult():
-            return _run(section)
-
-
-def _run(run: RunResult) -> str:
-    """What came of running a block, folded where much was written."""
-    summary = f"<summary>{escaped(run.summary)}</summary>"
-    short = " open" if run.output.count("\n") <= SHOWN_LINES else ""
-    return (
-        f'<details class="run"{short}>{summary}<pre class="wide">{escaped(run.output.rstrip(chr(10)))}</pre></details>'
-    )
 
 
 def _paragraph(text: str) -> str:
@@ -165,8 +152,8 @@ def _paragraph(text: str) -> str:
     return f'<pre class="wide">{escaped(lines)}</pre>'
 
 
-def _answer(answer: ExportedAnswer, number: int) -> str:
-    label = f'<p class="label">{escaped(answer.label)}</p>' if answer.label else ""
+def _answer(answer: Turn, number: int) -> str:
+    label = f'<p class="label">{escaped(answer.name)}</p>' if answer.name else ""
     return (
         f'<article data-answer="{number}">{label}<p class="question">{escaped(answer.question)}</p>'
         f'{_gain(answer)}<p class="summary">{escaped(answer_summary(answer))}</p>{_scrubber(answer)}'
@@ -174,26 +161,26 @@ def _answer(answer: ExportedAnswer, number: int) -> str:
     )
 
 
-def _gain(answer: ExportedAnswer) -> str:
+def _gain(answer: Turn) -> str:
     """What drafting gave, in one large number: how many times as fast, or where that is not known, tokens a round."""
     facts = answer.statistics
     if not facts.num_spec_steps:
         return ""
-    passes = sum(1 for step in answer.steps if step.verify_width)
+    passes = answer.rounds.num_passes
     text = f"{counted(facts.num_tokens, 'token')} in {counted(passes, 'pass')} of the target; alone it needs one each"
     if answer.speed_up is None:
         number, what = f"{facts.tokens_per_round:.1f}", TOKENS_PER_ROUND.name
     else:
-        number, what = f"{answer.speed_up.times:.1f}×", f"{'about, ' * answer.speed_up.about}{AS_FAST}"
+        number, what = f"{answer.speed_up.times:.1f}×", f"{AS_FAST}{answer.speed_up.remark}"
     return f'<p class="winner lane-1"><strong>{number}</strong> <span><b>{what}</b><br>{text}</span></p>'
 
 
-def _written(answer: ExportedAnswer) -> str:
-    error = f'<p class="error">{escaped(answer.error)}</p>' if answer.error else ""
-    return f'<div class="text" role="group" aria-label="Answer">{"".join(_tokens(answer.steps))}</div>{error}'
+def _written(answer: Turn) -> str:
+    error = f'<p class="error">{escaped(answer.failure.message)}</p>' if answer.failure is not None else ""
+    return f'<div class="text" role="group" aria-label="Answer">{"".join(_tokens(answer.rounds))}</div>{error}'
 
 
-def _tokens(steps: Sequence[Step]) -> Iterator[str]:
+def _tokens(steps: Iterable[Step]) -> Iterator[str]:
     first = True
     for index, step in enumerate(steps):
         for token_index, token in enumerate(step.emitted):
@@ -212,10 +199,10 @@ def _token(token: EmittedToken, step: int, index: int, first: bool) -> str:
     return f'<span class="t {look}" tabindex="{stop}" data-s="{step}" data-k="{index}">{text}</span>'
 
 
-def _scrubber(answer: ExportedAnswer) -> str:
-    if not answer.steps:
+def _scrubber(answer: Turn) -> str:
+    if not answer.rounds:
         return ""
-    last, pace = len(answer.steps) - 1, replay_pace(answer.decode_seconds)
+    last, pace = len(answer.rounds) - 1, replay_pace(answer.decode_seconds)
     buttons = {
         go: f'<button type="button" data-go="{go}" title="{title}">{sign}</button>' for go, sign, title in _BUTTONS
     }
@@ -266,7 +253,7 @@ def _table(table: CellTable) -> str:
     return f'<div class="wide"><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
-def _histogram(answer: ExportedAnswer) -> str:
+def _histogram(answer: Turn) -> str:
     counts = answer.statistics.acceptance_histogram
     if not counts:
         return ""
@@ -305,10 +292,10 @@ def _data(document: ExportedPage) -> str:
     return json.dumps(rounds, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _rounds(answer: ExportedAnswer, times: Clock) -> Iterator[dict[str, Any]]:
+def _rounds(answer: Turn, times: Clock) -> Iterator[dict[str, Any]]:
     known, first = answer.settings.get("seed"), 0
     seed = known if isinstance(known, int) else None
-    for step in answer.steps:
+    for step in answer.rounds:
         inspection = inspect_step(step, first, answer.num_prompt_tokens + first, seed)
         yield {
             "time": step.time,

@@ -8,10 +8,10 @@ from typing import Any
 
 from engine.events import shortened
 
+from ..conversation.turn import Turn
 from ..figures.statistics import figures_object
-from ..files.running import RunResult
 from ..rounds.passes import PassRows
-from .document import CellTable, ExportedAnswer, ExportedPage, Heading, Plain, Prose, RoundFigure
+from .document import CellTable, ExportedPage, Heading, Plain, Prose, RoundFigure
 
 FORMAT_NAME, FORMAT_VERSION = "dflash-chat export", 1
 
@@ -38,24 +38,22 @@ def _section(section: Plain) -> dict[str, Any]:
             return {"kind": "round", "caption": section.caption, "step": shortened(asdict(section.step))}
         case PassRows():
             return {"kind": "passes", "text": section.says, **asdict(section)}
-        case ExportedAnswer():
+        case Turn():
             return _answer(section)
-        case RunResult():
-            return {"kind": "run", **section.to_line()}
 
 
-def _answer(answer: ExportedAnswer) -> dict[str, Any]:
+def _answer(answer: Turn) -> dict[str, Any]:
     return {
         "kind": "answer",
-        "label": answer.label,
+        "label": answer.name,
         "question": answer.question,
-        "text": answer.text,
-        "thought": answer.thought,
-        "reason": answer.reason,
-        "error": answer.error,
+        "text": str(answer.rounds.answer),
+        "thought": str(answer.rounds.thought),
+        "reason": answer.ending,
+        "error": answer.failure.message if answer.failure is not None else "",
         "settings": dict(answer.settings),
         "prefill_ms": answer.prefill_ms,
         "statistics": figures_object(answer.statistics),
         "speed_up": None if answer.speed_up is None else asdict(answer.speed_up),
-        "steps": [shortened(asdict(step)) for step in answer.steps],
+        "steps": [shortened(asdict(step)) for step in answer.rounds],
     }

@@ -1,4 +1,4 @@
-"""What a chat says as a document: the path's answers as they were decoded, and what came of running their code."""
+"""What a chat says as a document: the path's answers as they were decoded."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from datetime import datetime
 from ..conversation.chat import Chat
 from ..conversation.slash import SlashError
 from ..version import installed_version
-from .document import ExportedPage, Section, answer_of, origin_of
+from .document import ExportedPage, origin_of
 
 
 def chat_document(chat: Chat, *, last: bool = False) -> ExportedPage:
     """All answers that were run or told here, or the ``last`` one. Raises ``SlashError`` where there is none."""
-    sections: list[Section] = []
-    for turn in chat.turns[-1:] if last else chat.turns:
-        sections += [*([answer_of(turn)] if turn.started is not None else []), *turn.runs]
+    turns = chat.turns[-1:] if last else chat.turns
+    sections = [turn for turn in turns if turn.started is not None]
     created = datetime.now().astimezone().isoformat(timespec="seconds")
     origin = origin_of(chat.reducer.ready, created, f"dflash-chat {installed_version()}")
     document = ExportedPage("", tuple(sections), origin)

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from engine.events import Step
 
-from ..conversation.folds import output_spans
+from ..conversation.turn import Turn
 from ..figures.labels import TOKENS_PER_ROUND
-from ..files.running import RunResult
 from ..rounds.cells import Fate, round_cells, show_blanks
 from ..rounds.passes import PassRows
+from ..text.counted import counted
 from ..text.spans import Span, token_style
-from .document import CellTable, ExportedAnswer, ExportedPage, Heading, Plain, Prose, RoundFigure
+from .document import CellTable, ExportedPage, Heading, Plain, Prose, RoundFigure
 
 PASSES_WIDTH = 84
 """Cells of a picture of passes where a document is text."""
@@ -40,19 +40,15 @@ def section_spans(section: Plain) -> Iterator[Span]:
             yield Span(f"\n{section.caption}\n\n", "note")
         case PassRows():
             yield Span(f"{section.text(PASSES_WIDTH)}\n\n", "text")
-        case ExportedAnswer():
+        case Turn():
             yield from question_spans(section)
-            yield from token_spans(section.steps)
+            yield from token_spans(section.rounds)
             yield Span(f"{gap_after(section)}{answer_summary(section)}\n\n", "note")
-        case RunResult():
-            yield Span(f"▸ {section.summary}\n", "note")
-            yield from output_spans(section)
-            yield Span("\n", "note")
 
 
-def question_spans(answer: ExportedAnswer) -> Iterator[Span]:
-    if answer.label:
-        yield Span(f"{answer.label}\n", "note")
+def question_spans(answer: Turn) -> Iterator[Span]:
+    if answer.name:
+        yield Span(f"{answer.name}\n", "note")
     if answer.question:
         yield Span(answer.question, "prompt")
         yield Span("\n\n", "plain")
@@ -84,26 +80,26 @@ def round_line(step: Step) -> str:
     return "  ".join(f"{MARKS.get(cell.fate, '')}{show_blanks(cell.text)}" for cell in round_cells(step))
 
 
-def gap_after(answer: ExportedAnswer) -> str:
+def gap_after(answer: Turn) -> str:
     return "\n" if answer.text.endswith("\n") else "\n\n"
 
 
-def answer_summary(answer: ExportedAnswer) -> str:
+def answer_summary(answer: Turn) -> str:
     """One line under an answer: what it cost."""
     facts = answer.statistics
-    faster = [] if answer.speed_up is None else [f"{answer.speed_up.as_text()}× as fast"]
-    parts = [f"{facts.num_tokens} tokens", *faster, f"first after {facts.ttft_ms:.0f} ms"]
+    faster = [] if answer.speed_up is None else [answer.speed_up.words]
+    parts = [counted(facts.num_tokens, "token"), *faster, f"first after {facts.ttft_ms:.0f} ms"]
     if facts.tok_s > 0:
         parts.append(f"{facts.tok_s:.0f} tok/s")
     if facts.num_spec_steps:
         parts.append(f"{facts.tokens_per_round:.2f} {TOKENS_PER_ROUND.name}")
-    if answer.reason not in (None, "stop"):
+    if answer.ending not in (None, "stop"):
         parts.append(
             {"length": "reached the token limit", "context": "the context was full"}.get(
-                str(answer.reason), f"{answer.reason}"
+                str(answer.ending), f"{answer.ending}"
             )
         )
-    if answer.reason is None:
+    if answer.ending is None:
         parts.append("the record ends here")
     return " · ".join(parts)
 

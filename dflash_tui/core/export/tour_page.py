@@ -6,12 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from ..conversation.turn import Turn
 from ..figures.labels import AS_FAST, caption
 from ..lesson.course import Course, Factor, OneRound, Page, SideBySide, Written, name_of
 from ..rounds.cells import END_MARK, draft_text, show_blanks
 from ..rounds.passes import PassRows
 from ..rounds.playback import PHASES
-from .document import ExportedAnswer
 from .html import asset, escaped, page_head, passes_figure, variables
 
 KINDS = {Written: "alone", PassRows: "passes", OneRound: "round", SideBySide: "race", Factor: "number"}
@@ -54,8 +54,8 @@ def _picture(page: Page) -> Iterator[str]:
             yield f'<p class="factor">{times:.1f}×</p><p><b>{AS_FAST}</b></p>'
 
 
-def _tokens(answer: ExportedAnswer) -> Iterator[str]:
-    for index, step in enumerate(answer.steps):
+def _tokens(answer: Turn) -> Iterator[str]:
+    for index, step in enumerate(answer.rounds):
         for token in step.emitted:
             if token.channel != "control" and token.text:
                 yield f'<span class="t {token.verdict}" data-s="{index}">{escaped(token.text)}</span>'
@@ -80,7 +80,7 @@ def _round(view: OneRound) -> Iterator[str]:
     yield f'</ol><p class="captions">{captions}</p>'
 
 
-def _race(answers: tuple[ExportedAnswer, ...]) -> Iterator[str]:
+def _race(answers: tuple[Turn, ...]) -> Iterator[str]:
     for index, answer in enumerate(answers):
         yield (
             f'<div class="lane lane-{index}"><p><b>{escaped(name_of(answer))}</b> <output></output></p>'
@@ -98,9 +98,9 @@ def _data(course: Course) -> str:
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _lane(answer: ExportedAnswer) -> list[list[float]]:
-    tokens, passes, first, rounds = 0, 0, answer.steps[0].time, list[list[float]]()
-    for step in answer.steps:
+def _lane(answer: Turn) -> list[list[float]]:
+    tokens, passes, first, rounds = 0, 0, answer.rounds[0].time, list[list[float]]()
+    for step in answer.rounds:
         tokens += len(step.emitted)
         passes += step.verify_width > 0
         rounds.append([step.time - first, tokens, passes])

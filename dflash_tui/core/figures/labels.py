@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..text.counted import counted
+
 if TYPE_CHECKING:
     from engine.events import Step, TurnStatistics
 
@@ -120,17 +122,21 @@ PHASE_NAMES: dict[Phase, str] = {
 }  # fmt: skip
 CAPTIONS: dict[Phase, str] = {
     "block": "By itself the target writes one token a pass. Now with the drafter:",
-    "draft": "Step 1, guess: the drafter proposes {drafts} tokens, all at once.",
+    "draft": "Step 1, guess: the drafter proposes {drafts}, all at once.",
     "verify": "Step 2, check: the target looks at all of them in one pass.",
-    "judge": "Step 3, keep: what it would have written, too, is accepted: {kept} tokens.",
-    "emit": "Step 4, correct: it replaces the first wrong one. {tokens} tokens in one pass.",
+    "judge": "Step 3, keep: what it would have written, too, is accepted: {kept}.",
+    "emit": "Step 4, correct: it replaces the first wrong one. {tokens} in one pass.",
 }
 """What happens in a phase of a round that ends with a correction."""
 
 
 def caption(phase: Phase, step: Step) -> str:
     """What happens in a phase, with the numbers of the round ``step``."""
-    return CAPTIONS[phase].format(drafts=step.num_drafted, kept=step.num_accepted, tokens=step.num_emitted)
+    return CAPTIONS[phase].format(
+        drafts=counted(step.num_drafted, "token"),
+        kept=counted(step.num_accepted, "token"),
+        tokens=counted(step.num_emitted, "token"),
+    )
 
 
 def accepted_share(facts: TurnStatistics) -> str:
@@ -138,5 +144,5 @@ def accepted_share(facts: TurnStatistics) -> str:
     if facts.num_spec_steps:
         return f"{facts.tokens_per_round:.2f} {TOKENS_PER_ROUND.name}"
     if facts.num_draft_tokens:
-        return f"{facts.num_accepted_draft_tokens} of {facts.num_draft_tokens} drafts accepted"
+        return f"{facts.num_accepted_draft_tokens} of {counted(facts.num_draft_tokens, 'draft')} accepted"
     return ""

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ..lazy_sequence import LazySequence
+from engine.rounds.lazy_sequence import LazySequence
 
 
 class Series:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, combinations_with_replacement
+from itertools import combinations
 from math import sqrt
 from statistics import median
-from typing import NamedTuple
+
+from engine.rounds.statistics import Decoded, OneRowPair
 
 ENOUGH = 12
 """Pairs that an answer needs to stand for itself; with fewer, those of the answers before it count, too."""
@@ -24,15 +25,6 @@ SURE = 2.0
 """How many standard errors that has to be."""
 MAD_TO_DEVIATION, MEDIAN_NOISE = 1.4826, 1.05
 """A median of distances as a standard deviation, and the error of the centre used here beside that of a mean."""
-
-
-class Pair(NamedTuple):
-    """A pass over one row, and a round with a draft right beside it, in milliseconds."""
-
-    one_row: float
-    drafted: float
-    rows: int
-    """Rows of that round's pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +39,23 @@ class SpeedUp:
         """The number for people, such as ``2.4`` or ``about 2.4``."""
         return f"{'about ' * self.about}{self.times:.{digits}f}"
 
+    @property
+    def words(self) -> str:
+        """The same with what it counts, such as ``2.4× as fast`` or ``0.9× as fast, so slower``."""
+        return f"{self.as_text()}× as fast{', so slower' * self.loses}"
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
-    """An answer as far as it has come, behind the token that its prompt yields."""
+    @property
+    def remark(self) -> str:
+        """What is to be said behind words that stand beside the number: that it is about right, that it is a loss."""
+        return f"{', about' * self.about}{', so slower' * self.loses}"
 
-    tokens: int
-    drafted: int
-    """Rounds with a draft."""
-    plain: int
-    """Rounds without one: each a pass over one row."""
-    rows: float
-    """Rows of the passes of rounds with a draft, on average."""
-    rest: float = 0.0
-    """What a round takes beside what it tells of itself, as a share of that; the target alone takes as much."""
+    @property
+    def loses(self) -> bool:
+        """Whether the target alone would have been faster, as far as the number that people see says so."""
+        return round(self.times, 1) < 1
 
 
-def speed_up(answer: Decoded, pairs: Sequence[Pair], *, elsewhere: bool = False) -> SpeedUp | None:
+def speed_up(answer: Decoded, pairs: Sequence[OneRowPair], *, elsewhere: bool = False) -> SpeedUp | None:
     """The factor of an answer, None where nothing can be said. ``pairs``: the latest ``MOST`` count; ``elsewhere``:
     whether the passes over one row were taken outside the answer, perhaps under another load."""
     if not answer.tokens or not answer.drafted + answer.plain:
@@ -75,11 +67,12 @@ def speed_up(answer: Decoded, pairs: Sequence[Pair], *, elsewhere: bool = False)
         return None
     costs = [pair.drafted * (1 + answer.rest) / (pair.one_row + pair.drafted * answer.rest) for pair in pairs]
     # Rows cost something each, and pairs may have had others than the answer. A wider pass is never the cheaper one.
-    both = combinations(zip(pairs, costs, strict=True), 2)
-    slopes = [(b - a) / (wide.rows - narrow.rows) for (narrow, a), (wide, b) in both if wide.rows != narrow.rows]
+    rows = [pair.rows for pair in pairs]
+    both = combinations(zip(rows, costs, strict=True), 2) if len(set(rows)) > 1 else ()
+    slopes = [(b - a) / (wide - narrow) for (narrow, a), (wide, b) in both if wide != narrow]
     row = max(median(slopes), 0.0) if len(slopes) >= ENOUGH else 0.0
-    costs = [cost + row * (answer.rows - pair.rows) for pair, cost in zip(pairs, costs, strict=True)]
-    centre = median((a + b) / 2 for a, b in combinations_with_replacement(costs, 2))
+    costs = sorted(cost + row * (answer.rows - at) for at, cost in zip(rows, costs, strict=True))
+    centre = median([(a + b) / 2 for place, a in enumerate(costs) for b in costs[place:]])
     spread = MAD_TO_DEVIATION * median(abs(cost - centre) for cost in costs)
     good = len(costs) >= ENOUGH and SURE * MEDIAN_NOISE * spread / sqrt(len(costs)) <= GOOD * centre
     # A round that seems cheaper than its pass over one row is noise: then both cost the same.

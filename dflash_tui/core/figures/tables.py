@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from engine.events import Clock
+from engine.rounds.statistics import MAX_DRAFT
 
-from ..attachments.attachment import counted
+from ..text.counted import counted
 from .gpu import GpuReading
 from .labels import AS_FAST, CHECKING, COST, GUESSING, KEPT, REST, RIGHT_SO_FAR, TOKENS_PER_ROUND
 from .pass_costs import PassCost, pass_table
-from .statistics import MAX_DRAFT, NOT_KNOWN, TurnSnapshot
+from .statistics import NOT_KNOWN, TurnSnapshot
 from .table import Table
 
 
@@ -156,10 +157,10 @@ def _context(facts: GaugeFacts) -> Table:
         return Table("context", "Context", ())
     rows = [
         ("used", f"{used:,} of {most:,} tokens ({used / most:.0%})"),
-        ("the question and what stood before it", f"{facts.num_prompt_tokens:,} tokens"),
+        ("the question and what stood before it", counted(facts.num_prompt_tokens, "token")),
     ]
     if facts.num_reused_tokens:
-        rows.append(("of these still in the caches", f"{facts.num_reused_tokens:,} tokens"))
+        rows.append(("of these still in the caches", counted(facts.num_reused_tokens, "token")))
     return Table("context", "Context", tuple(rows))
 
 

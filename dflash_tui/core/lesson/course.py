@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
 
 from engine.events import Step
 
-from ..export.document import ExportedAnswer, Origin, collect, origin_of
+from ..conversation.turn import Turn
+from ..export.document import Origin, origin_of
 from ..files.places import keep, read_kept
 from ..race.lanes import block_name
 from ..race.race import RaceResult, as_race
 from ..replay.bundled import find_recording
-from ..replay.recording import read_recording
 from ..rounds.inspection import Inspection, inspect_step
 from ..rounds.passes import PassRows
+from ..sessions.sessions import load_session
 
 PLACES = "lessons.json"
 """The file that keeps the page at which each course was left."""
@@ -25,19 +26,19 @@ PLACES = "lessons.json"
 class Recording(NamedTuple):
     """The answers of the bundled recording ``lesson``, in its order, and what it was recorded on."""
 
-    alone: ExportedAnswer
+    alone: Turn
     """A program, by the target alone."""
-    drafted: ExportedAnswer
+    drafted: Turn
     """The same with blocks of sixteen."""
-    talk_alone: ExportedAnswer
+    talk_alone: Turn
     """An explanation, by the target alone."""
-    talk: ExportedAnswer
+    talk: Turn
     """The same with blocks of sixteen."""
-    talk_small: ExportedAnswer
+    talk_small: Turn
     """The same with blocks of four."""
-    dice_alone: ExportedAnswer
+    dice_alone: Turn
     """A program drawn by lot, by the target alone."""
-    dice: ExportedAnswer
+    dice: Turn
     """The same with blocks of sixteen."""
     origin: Origin
 
@@ -46,14 +47,14 @@ class Recording(NamedTuple):
 class Written:
     """An answer, in its verdicts' colours."""
 
-    answer: ExportedAnswer
+    answer: Turn
 
 
 @dataclass(frozen=True, slots=True)
 class OneRound:
     """A round of an answer in the step view."""
 
-    answer: ExportedAnswer
+    answer: Turn
     index: int
     plain_ms: float | None = None
     """What a token costs the target alone."""
@@ -61,17 +62,17 @@ class OneRound:
     def inspection(self, index: int | None = None) -> Inspection:
         """The round, or another one of the answer, taken apart."""
         answer, number = self.answer, self.index if index is None else index
-        before = sum(len(step.emitted) for step in answer.steps[:number])
+        before = answer.rounds.tokens_before(number)
         seed = answer.settings.get("seed")
         known = seed if isinstance(seed, int) else None
-        return inspect_step(answer.steps[number], before, answer.num_prompt_tokens + before, known, self.plain_ms)
+        return inspect_step(answer.rounds[number], before, answer.num_prompt_tokens + before, known, self.plain_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
     """Answers to one question as the lanes of a race; the first is what the others are compared with."""
 
-    answers: tuple[ExportedAnswer, ...]
+    answers: tuple[Turn, ...]
 
     @property
     def result(self) -> RaceResult:
@@ -125,33 +126,26 @@ class Course:
 
 def open_recording() -> Recording:
     """Read the bundled recording of the lesson."""
-    lesson = read_recording(find_recording("lesson"))
-    collector = collect(lesson.events())
-    alone, drafted, talk_alone, talk, talk_small, dice_alone, dice = collector.answers()
-    return Recording(
-        alone,
-        drafted,
-        talk_alone,
-        talk,
-        talk_small,
-        dice_alone,
-        dice,
-        origin_of(collector.ready, lesson.created, lesson.program),
-    )
+    lesson = load_session(find_recording("lesson"))
+    for answer in lesson.turns:
+        answer.name = name_of(answer)
+    alone, drafted, talk_alone, talk, talk_small, dice_alone, dice = lesson.turns
+    origin = origin_of(lesson.ready, lesson.created, lesson.program)
+    return Recording(alone, drafted, talk_alone, talk, talk_small, dice_alone, dice, origin)
 
 
-def name_of(answer: ExportedAnswer) -> str:
+def name_of(answer: Turn) -> str:
     """What tells an answer from others of a recording."""
     if not answer.settings.get("speculation", True):
         return "one token at a time"
     return block_name(answer.settings.get("block_size", "?"))
 
 
-def passes(answer: ExportedAnswer) -> int:
+def passes(answer: Turn) -> int:
     """How often the target ran behind the prompt."""
-    return sum(step.verify_width > 0 for step in answer.steps)
+    return answer.rounds.num_passes
 
 
-def mean_ms(steps: Sequence[Step], field: str = "total_ms") -> float:
+def mean_ms(steps: Iterable[Step], field: str = "total_ms") -> float:
     """The mean milliseconds of rounds, or of a ``field`` of them."""
     return fmean(getattr(step, field) or 0.0 for step in steps if step.verify_width)

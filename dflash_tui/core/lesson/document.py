@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from ..export.document import SET_LINE, CellTable, ExportedAnswer, ExportedPage, Heading, Prose, RoundFigure, Section
+from ..conversation.turn import Turn
+from ..export.document import SET_LINE, CellTable, ExportedPage, Heading, Prose, RoundFigure, Section
 from ..race.report import race_table
 from ..rounds.passes import PassRows
-from .course import Course, Factor, OneRound, Page, SideBySide, View, Written, name_of
+from .course import Course, Factor, OneRound, Page, SideBySide, View, Written
 
 
 def document_of(course: Course) -> ExportedPage:
     """The pages with what they show, those for experts too; behind them stand the answers that they are about."""
     sections: list[Section] = []
-    answers: dict[int, ExportedAnswer] = {}
+    answers: dict[int, Turn] = {}
     for number, page in enumerate((*course.pages, *course.behind), start=1):
         title = f"{number}. {page.title}{' (for experts)' if page in course.behind else ''}"
         sections += [Heading(title), *paragraphs(page), *_shown(page.view)]
         answers |= {id(answer): answer for answer in _answers(page.view)}
     if not course.plays:
         sections.append(Heading("The recorded answers"))
-        sections += [replace(answer, label=name_of(answer)) for answer in answers.values()]
+        sections += answers.values()
     return ExportedPage(course.title, tuple(sections), course.origin)
 
 
@@ -50,7 +50,7 @@ def _shown(view: View) -> Iterator[Section]:
             yield Prose(f"{times:.1f} times as fast")
 
 
-def _answers(view: View) -> tuple[ExportedAnswer, ...]:
+def _answers(view: View) -> tuple[Turn, ...]:
     match view:
         case Written(answer) | OneRound(answer):
             return (answer,)

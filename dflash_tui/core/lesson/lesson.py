@@ -5,7 +5,7 @@ from __future__ import annotations
 from engine.sampling.philox import uniform
 from engine.speculation.lookup import num_agreed
 
-from ..export.document import ExportedAnswer
+from ..conversation.turn import Turn
 from ..figures.labels import COLOURS, TOKENS_PER_ROUND
 from ..rounds.passes import REASON
 from .course import Course, OneRound, Page, Recording, SideBySide, Written, mean_ms, open_recording, passes
@@ -34,8 +34,8 @@ takes the time. So the question is: can one reading serve several tokens?"""
 
 
 def _checked(of: Recording) -> Page:
-    index = next(index for index, step in enumerate(of.drafted.steps) if step.draft)
-    step = of.drafted.steps[index]
+    index = next(index for index, step in enumerate(of.drafted.rounds) if step.draft)
+    step = of.drafted.rounds[index]
     text = f"""
 Several tokens can be checked in one run, if somebody says what they might be: the model looks at all their places
 together. So a small model, the **drafter**, guesses ahead, and the large one, the **target**, checks.
@@ -48,7 +48,7 @@ averages come later."""
 
 
 def _block(of: Recording) -> Page:
-    step = max((step for step in of.drafted.steps if step.draft), key=lambda step: step.num_accepted)
+    step = max((step for step in of.drafted.rounds if step.draft), key=lambda step: step.num_accepted)
     guesses, took = len(step.draft), step.draft_ms or 0.0
     text = f"""
 Most drafters write like any language model: one guess, then the next. A guess that costs little still has to wait
@@ -61,7 +61,7 @@ certain what stands before it, so the later ones are less sure."""
 
 
 def _wrong(of: Recording) -> Page:
-    index, step = [(index, step) for index, step in enumerate(of.drafted.steps) if step.is_corrected][2]
+    index, step = [(index, step) for index, step in enumerate(of.drafted.rounds) if step.is_corrected][2]
     rejected, own = step.draft[step.num_accepted], step.emitted[-1]
     text = f"""
 The target says what it would write at every place, and a guess is kept only if it is exactly that. Here the drafter
@@ -76,9 +76,9 @@ Everything behind a wrong guess falls with it, since it was guessed for another 
 
 
 def _dice(of: Recording) -> Page:
-    index, step = next((index, step) for index, step in enumerate(of.dice.steps) if step.is_corrected)
+    index, step = next((index, step) for index, step in enumerate(of.dice.rounds) if step.is_corrected)
     rejected, own = step.draft[step.num_accepted], step.emitted[-1]
-    before = sum(len(each.emitted) for each in of.dice.steps[:index])
+    before = of.dice.rounds.tokens_before(index)
     at = of.dice.num_prompt_tokens + before + step.num_accepted
     alone, drafted = of.dice_alone.statistics.num_tokens, of.dice.statistics.num_tokens
     text = f"""
@@ -94,7 +94,7 @@ That makes a promise that can be checked. One token at a time, this answer has {
 
 def _race(of: Recording) -> Page:
     alone, drafted = of.alone.statistics, of.drafted.statistics
-    block = max(step.block_size for step in of.drafted.steps)
+    block = max(step.block_size for step in of.drafted.rounds)
     text = f"""
 The same question, the same answer: {_shared(of.alone, of.drafted)} of {alone.num_tokens} tokens are the same. One token
 at a time the target ran {passes(of.alone)} times; with drafts of {block - 1} it ran {passes(of.drafted)} times, and the
@@ -102,14 +102,14 @@ drafter as often.
 
 {alone.tok_s:.0f} against {drafted.tok_s:.0f} tokens per second: {drafted.tok_s / alone.tok_s:.2f} times as fast. Not
 {passes(of.alone) / passes(of.drafted):.1f} times, as the number of runs would suggest: a run that checks {block} places
-takes longer than one for a single token, {mean_ms(of.drafted.steps, "verify_ms"):.1f} ms on average instead of
-{mean_ms(of.alone.steps, "verify_ms"):.1f}, and drafting takes {mean_ms(of.drafted.steps, "draft_ms"):.1f}."""
+takes longer than one for a single token, {mean_ms(of.drafted.rounds, "verify_ms"):.1f} ms on average instead of
+{mean_ms(of.alone.rounds, "verify_ms"):.1f}, and drafting takes {mean_ms(of.drafted.rounds, "draft_ms"):.1f}."""
     return Page("The race", text, SideBySide((of.alone, of.drafted)))
 
 
 def _talk(of: Recording) -> Page:
     code, talk = of.drafted.statistics, of.talk.statistics
-    none = sum(step.num_accepted == 0 for step in of.talk.steps if step.draft)
+    none = sum(step.num_accepted == 0 for step in of.talk.rounds if step.draft)
     text = f"""
 Code repeats its names and closes its brackets: a drafter can see what comes. In prose many words would do, and the
 drafter's is often not the one the target chose. Here each orange word is a guess that went wrong.
@@ -122,15 +122,16 @@ says “{TOKENS_PER_ROUND.name}”: {TOKENS_PER_ROUND.says}. Papers call it the 
 
 def _sizes(of: Recording) -> Page:
     large, small = of.talk.statistics, of.talk_small.statistics
-    sizes = [max(step.block_size for step in answer.steps) for answer in (of.talk, of.talk_small)]
+    sizes = [max(step.block_size for step in answer.rounds) for answer in (of.talk, of.talk_small)]
     thrown = [each.num_draft_tokens - each.num_accepted_draft_tokens for each in (large, small)]
     text = f"""
 A guess that falls was drafted and checked for nothing. For the explanation, blocks of {sizes[0]} threw away {thrown[0]}
 of {large.num_draft_tokens} guesses; blocks of {sizes[1]} threw away {thrown[1]} of {small.num_draft_tokens}, in
 {passes(of.talk_small)} rounds instead of {passes(of.talk)}.
 
-A round with the large block took {mean_ms(of.talk.steps):.1f} ms, with the small one {mean_ms(of.talk_small.steps):.1f}
-ms. So what counts is neither the acceptance length nor the price of a round, but both together: tokens per second."""
+A round with the large block took {mean_ms(of.talk.rounds):.1f} ms, with the small one
+{mean_ms(of.talk_small.rounds):.1f} ms. So what counts is neither the acceptance length nor the price of a round, but
+both together: tokens per second."""
     return Page("Sixteen is not always best", text, SideBySide((of.talk_alone, of.talk, of.talk_small)))
 
 
@@ -162,7 +163,7 @@ alone). The figures of a large model are others; the mechanism is the same."""
 
 
 def _memory(of: Recording) -> Page:
-    index, step = next((index, step) for index, step in enumerate(of.drafted.steps) if step.is_corrected)
+    index, step = next((index, step) for index, step in enumerate(of.drafted.rounds) if step.is_corrected)
     text = f"""
 To look back on the text, most models keep two rows of numbers for every token, its key and its value. Those of guesses
 lie behind them, and those of guesses that fall are simply written over. Three of four layers of the newer Qwens keep no
@@ -225,10 +226,10 @@ def _shown(text: str | None) -> str:
     return (text or "").replace("\n", "⏎").replace("\t", "⇥").strip() or "␣"
 
 
-def _plain_ms(alone: ExportedAnswer) -> float:
+def _plain_ms(alone: Turn) -> float:
     return 1000 / alone.statistics.tok_s
 
 
-def _shared(one: ExportedAnswer, other: ExportedAnswer) -> int:
+def _shared(one: Turn, other: Turn) -> int:
     """How many tokens two answers share from their beginning."""
     return num_agreed(*([token.id for token in each.tokens] for each in (one, other)))

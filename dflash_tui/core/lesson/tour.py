@@ -28,8 +28,8 @@ def _alone(of: Recording) -> Page:
 
 
 def _weights(of: Recording) -> Page:
-    one = mean_ms(of.alone.steps)
-    whole = mean_ms([step for step in of.drafted.steps if step.verify_width > len(step.draft) > 0], "verify_ms")
+    one = mean_ms(of.alone.rounds)
+    whole = mean_ms([step for step in of.drafted.rounds if step.verify_width > len(step.draft) > 0], "verify_ms")
     times = whole / one
     arithmetic = " Its arithmetic is more, too: that is the rest." if times > NEARLY_ONE else ""
     text = (
@@ -49,7 +49,7 @@ def _reason() -> Page:
 
 
 def _round(of: Recording) -> Page:
-    index = list(of.drafted.steps).index(telling(of.drafted.steps))
+    index = list(of.drafted.rounds).index(telling(list(of.drafted.rounds)))
     text = "And not one token stays that the large model would not have written by itself."
     return Page("The large model checks, and corrects", text, OneRound(of.drafted, index), 26.0)
 

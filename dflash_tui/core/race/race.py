@@ -11,11 +11,11 @@ from math import inf, log, sqrt
 from statistics import median, stdev
 
 from engine.commands import Ask, Command, GenerationSettings, Message, Stop
-from engine.events import EmittedToken, EngineError, EngineReady, Event, TurnFinished
+from engine.events import EmittedToken, EngineError, EngineReady, Event, TurnFinished, TurnStarted
 from engine.speculation.lookup import num_agreed
 
 from ..attachments.attachment import without_files
-from ..export.document import AnswerCollector, ExportedAnswer
+from ..conversation.turn import Turn
 from ..figures.speed_up import GOOD, SURE, SpeedUp
 from .lanes import LOOKUP, Lane
 
@@ -26,15 +26,11 @@ LEAST_NOISE, ERRORS = 0.25, 2.5
 standard errors of their spread lanes must differ."""
 SETTLED = 3
 """Runs of a lane that a figure needs at least to be more than about right."""
-Joules = Callable[[], float | None]
-"""Energy that the machine has used so far; None where it doesn't tell."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    answer: ExportedAnswer
-    joules: float | None = None
-    """What the machine used from question to end, everything that runs on it included."""
+    answer: Turn
 
     @property
     def decode_seconds(self) -> float:
@@ -75,18 +71,13 @@ class LaneResult:
         return median(1000 * run.decode_seconds for run in self.runs)
 
     @property
-    def joules(self) -> float | None:
-        known = [run.joules for run in self.runs if run.joules is not None]
-        return median(known) if known else None
-
-    @property
     def num_tokens(self) -> int:
-        return sum(1 for _ in self.shown.answer.tokens)
+        return self.shown.answer.num_tokens
 
     @property
     def target_passes(self) -> int:
         """Forward passes of the target behind the prompt's: one per round."""
-        return sum(1 for step in self.shown.answer.steps if step.verify_width)
+        return self.shown.answer.rounds.num_passes
 
     @property
     def tokens_per_pass(self) -> float:
@@ -101,7 +92,7 @@ class LaneResult:
     @property
     def draft_passes(self) -> int:
         """Rounds that a drafter ran in: what was looked up alone needs none."""
-        return sum(1 for step in self.shown.answer.steps if any(token.source != LOOKUP for token in step.draft))
+        return sum(1 for step in self.shown.answer.rounds if any(token.source != LOOKUP for token in step.draft))
 
     @property
     def looked_up(self) -> float:
@@ -201,7 +192,7 @@ class RaceResult:
         return max(lane.shown.decode_seconds for lane in self.lanes)
 
 
-def as_race(question: str, answers: Sequence[tuple[str, ExportedAnswer]]) -> RaceResult:
+def as_race(question: str, answers: Sequence[tuple[str, Turn]]) -> RaceResult:
     """Answers that were recorded some other time, by name, as a race; the first is what the others are held against."""
     lanes = (Lane(name, GenerationSettings(**answer.settings)) for name, answer in answers)
     runs = ((Run(answer),) for _, answer in answers)
@@ -247,7 +238,6 @@ class Race:
         lanes: Sequence[Lane],
         runs: int,
         sends: Sequence[Callable[[Command], None]],
-        joules: Joules = lambda: None,
     ) -> None:
         """``messages`` is the conversation, whose last one is the question; ``sends`` passes commands to each side."""
         self.lanes = tuple(lanes)
@@ -263,12 +253,11 @@ class Race:
         """Whether the engine owes no more events of this race."""
         self._messages = tuple(messages)
         self._sends = tuple(sends)
-        self._joules = joules
         self._heats = list(_schedule(len(self.lanes), runs))
         self._turn = 0
         self._runs: list[list[Run]] = [[] for _ in self.lanes]
-        self._collector = AnswerCollector()
-        self._joules_before: float | None = None
+        self._answer: Turn | None = None
+        """What comes of the heat that runs; None before it has begun."""
 
     @property
     def question(self) -> str:
@@ -306,7 +295,10 @@ class Race:
             self._sends[self.running[0].side](Stop())
 
     def apply(self, event: Event) -> None:
-        self._collector.add(event)
+        if isinstance(event, TurnStarted):
+            self._answer = Turn(event.turn)
+        if self._answer is not None:
+            self._answer.apply(event)
         if isinstance(event, EngineError):
             self.failure, self.idle = event, event.fatal
         elif isinstance(event, TurnFinished) and event.turn == self._turn:
@@ -317,9 +309,9 @@ class Race:
     def _finish(self) -> None:
         heat = self._heats[self._turn - 1]
         if heat.measured:
-            (answer,) = self._collector.answers()
-            lane = self.lanes[heat.lane]
-            self._runs[heat.lane].append(Run(replace(answer, label=lane.name), self._used()))
+            assert self._answer is not None, "a turn that has finished has begun"
+            self._answer.name = self.lanes[heat.lane].name
+            self._runs[heat.lane].append(Run(self._answer))
         if heat.measured and len({len(runs) for runs in self._runs}) == 1:
             lanes = zip(self.lanes, self._runs, strict=True)
             results = tuple(LaneResult(lane, tuple(runs)) for lane, runs in lanes)
@@ -334,19 +326,14 @@ class Race:
         self.idle = False
         lane = self.lanes[heat.lane]
         send = self._sends[lane.side]
-        self._collector = AnswerCollector()
+        self._answer = None
         if heat.measured:
-            self._joules_before = self._joules()
             send(Ask(self._turn, self._messages, lane.settings))
         else:
             hasty = self.pausing and self.result is None
             settings = replace(lane.settings, max_new_tokens=HASTY_TOKENS if hasty else WARM_UP_TOKENS)
             # Behind the same conversation: what a lane still holds of that, it holds as in the chat.
             send(Ask(self._turn, (*self._messages[:-1], Message("user", WARM_UP_QUESTION)), settings))
-
-    def _used(self) -> float | None:
-        now = self._joules()
-        return None if now is None or self._joules_before is None else now - self._joules_before
 
 
 def _schedule(lanes: int, runs: int) -> Iterator[_Heat]:

@@ -10,6 +10,7 @@ from typing import Any
 from engine.events import EngineReady
 
 from ..export.document import CellTable, ExportedPage, Heading, Lanes, Origin, Prose
+from ..text.counted import counted
 from .lanes import LOOKUP
 from .race import Divergence, LaneResult, RaceResult
 
@@ -50,7 +51,7 @@ def times_of(result: RaceResult, lane: LaneResult) -> str:
 
 
 def race_table(result: RaceResult, *, brief: bool = False) -> CellTable:
-    """A row per lane; joules only when the machine told them. ``brief`` leaves out what the lanes show anyway."""
+    """A row per lane. ``brief`` leaves out what the lanes show anyway."""
     columns = {"": [lane.lane.name for lane in result.lanes]}
     columns["tokens/s"] = [f"{lane.tok_s:.0f}" for lane in result.lanes]
     columns["speed-up"] = [times_of(result, lane) for lane in result.lanes]
@@ -62,8 +63,6 @@ def race_table(result: RaceResult, *, brief: bool = False) -> CellTable:
         columns["drafted"] = [str(lane.draft_passes) for lane in result.lanes]
         columns["tokens/round"] = [f"{lane.tokens_per_pass:.2f}" for lane in result.lanes]
         columns["ms/round"] = [f"{lane.pass_ms:.2f}" for lane in result.lanes]
-    if any(lane.joules is not None for lane in result.lanes):
-        columns["joules"] = ["–" if lane.joules is None else f"{lane.joules:.0f}" for lane in result.lanes]
     return CellTable((tuple(columns), *zip(*columns.values(), strict=True)))
 
 
@@ -86,7 +85,9 @@ def race_remarks(result: RaceResult) -> list[str]:
         runs = [run for lane in result.lanes if lane.lane.side == side for run in lane.runs]
         reused = {run.answer.num_reused_tokens for run in runs}
         if len(reused) > 1:
-            remarks.append(f"The runs found different prefixes in the caches ({min(reused)} to {max(reused)} tokens).")
+            remarks.append(
+                f"The runs found different prefixes in the caches ({min(reused)} to {counted(max(reused), 'token')})."
+            )
     return remarks
 
 
@@ -94,7 +95,7 @@ def describe_divergence(result: RaceResult, lane: LaneResult) -> str:
     """Says in a sentence whether a lane's answer is the first lane's, or from which token on it is another."""
     first, parting = result.lanes[0], result.divergence(lane)
     if parting is None:
-        return f"{lane.lane.name}: the same {lane.num_tokens} tokens as {first.lane.name}."
+        return f"{lane.lane.name}: the same {counted(lane.num_tokens, 'token')} as {first.lane.name}."
     where = f"{lane.lane.name}: the same tokens up to number {parting.index + 1}"
     if parting.first is None or parting.other is None:
         return f"{where}, where one of the answers ends."
@@ -137,7 +138,6 @@ def _lane_object(result: RaceResult, lane: LaneResult) -> dict[str, Any]:
         "tokens_per_round": facts.tokens_per_round,
         "round_ms": lane.pass_ms,
         "num_reused_tokens": median(run.answer.num_reused_tokens for run in lane.runs),
-        "joules": lane.joules,
         "first_divergence": None if parting is None else _divergence_object(parting),
         "text": lane.shown.answer.text,
     }

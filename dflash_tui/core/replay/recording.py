@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.events import EngineReady, Event, TurnStarted
+from engine.rounds.blocks import decoded
+from engine.rounds.numbers import SECOND, RecordError
+from engine.rounds.rows import MAX_LIST
+from engine.rounds.store import RoundStore
 
 from ..conversation.step_spans import StepSpans
 from ..conversation.turn import Turn
 from ..failures import Failure
-from ..records.blocks import decoded
-from ..records.numbers import SECOND, RecordError
-from ..records.rows import MAX_LIST
-from ..rounds.history import StepHistory
 from ..sessions.checked_events import RecordedEvent
 from ..sessions.sessions import Conversation, SessionLog, load_session
 from ..source import StepBatch
@@ -47,7 +47,7 @@ class Recording:
         self.name = conversation.path.name
         self.created = conversation.created
         self.program = conversation.program
-        self.steps = StepHistory()
+        self.steps = RoundStore()
         """The steps of all turns, one after the other."""
         self.spans = SpanStore()
         """What the steps add to the transcript."""
@@ -55,6 +55,8 @@ class Recording:
         self.problem: str | None = None
         """What of the file is not here, in words for people; None when it is whole."""
         self._seconds_left = MAX_SECONDS
+        self.turns = tuple(turn for turn in conversation.turns if turn.started is not None)
+        """The turns that began, to be shown as a whole."""
         turns = [turn for turn in conversation.turns if turn.begun]
         damaged = conversation.damaged
         by: EngineReady | None = None
@@ -87,8 +89,8 @@ class Recording:
 
     def _add_rounds(self, turn: Turn) -> None:
         spans, seconds = StepSpans(turn.number), 0.0
-        turn.rounds.seal(rest=True)
-        for data in turn.rounds.blocks:
+        turn.store.seal(rest=True)
+        for data in turn.store.blocks:
             block = decoded(data)
             steps = list(block.steps())
             for step in steps:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from engine.commands import Close, Command, Stop
 from engine.events import EngineError, Event, PrefillDone, Step, TurnStarted
+from engine.rounds.numbers import SECOND
 
-from ..records.numbers import SECOND
 from ..rounds.pace import replay_pace
 from ..source import ASKING, Capabilities, Emit, Rewind, described
 from .recording import Recording, RecordingError, read_recording

@@ -9,9 +9,10 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from engine.events import Clock, Step
+from engine.rounds.statistics import OneRowPair
+from engine.rounds.store import RoundStore
 
-from ..figures.speed_up import ENOUGH, MOST, Pair, SpeedUp, speed_up
-from .history import StepHistory, history_of
+from ..figures.speed_up import ENOUGH, MOST, SpeedUp, speed_up
 
 LEAST_TOKENS = 16
 """An answer without speculation that is shorter says nothing of the target's speed."""
@@ -23,7 +24,7 @@ LEAST_OWN = 3
 class Around:
     """What is known of an answer's target from other answers."""
 
-    pairs: tuple[Pair, ...] = ()
+    pairs: tuple[OneRowPair, ...] = ()
     """The latest of the answers before it, by the same models with the same settings."""
     alone_ms: float | None = None
     """A token of an answer before it that was written without speculation."""
@@ -35,7 +36,7 @@ class Answered(NamedTuple):
     costs: Hashable
     """What :func:`costs_of` says of it."""
     speculation: bool
-    history: StepHistory
+    rounds: RoundStore
     around: Around
 
 
@@ -43,32 +44,32 @@ def around_of(costs: Hashable, before: Iterable[Answered]) -> Around:
     """What the answers ``before`` tell, the latest first, of one whose rounds cost ``costs``."""
     answers = list(before)
     latest = next((each for each in answers if each.speculation and each.costs == costs), None)
-    alone = (alone_ms_of(each.history) for each in answers if not each.speculation)
-    pairs = after(latest.around, latest.history) if latest is not None else ()
+    alone = (alone_ms_of(each.rounds) for each in answers if not each.speculation)
+    pairs = after(latest.around, latest.rounds) if latest is not None else ()
     return Around(pairs, next(filter(None, alone), None))
 
 
-def after(around: Around, history: StepHistory) -> tuple[Pair, ...]:
+def after(around: Around, rounds: RoundStore) -> tuple[OneRowPair, ...]:
     """The pairs that the next answer begins with."""
-    return (*around.pairs, *(history.pairs(-1) if len(history) else ()))[-MOST:]
+    return (*around.pairs, *(rounds.pairs(-1) if len(rounds) else ()))[-MOST:]
 
 
-def factor_of(history: StepHistory, index: int, around: Around, times: Clock = "engine") -> SpeedUp | None:
+def factor_of(rounds: RoundStore, index: int, around: Around, times: Clock = "engine") -> SpeedUp | None:
     """The factor of an answer with speculation after its step ``index``; None where nothing can be said."""
-    answer, own = history.decoded(index), history.pairs(index)
+    answer, own = rounds.decoded(index), rounds.pairs(index)
     if times != "engine" and not answer.drafted:
         return None  # nobody knows of its rounds
-    pairs: Sequence[Pair] = own if len(own) >= ENOUGH else (*around.pairs, *own)
+    pairs: Sequence[OneRowPair] = own if len(own) >= ENOUGH else (*around.pairs, *own)
     if pairs or around.alone_ms is None:
         return speed_up(answer, pairs, elsewhere=len(own) < LEAST_OWN)
-    return speed_up(answer, history.pairs_with(around.alone_ms, index, MOST), elsewhere=True)
+    return speed_up(answer, rounds.pairs_with(around.alone_ms, index, MOST), elsewhere=True)
 
 
-def alone_ms_of(history: StepHistory) -> float | None:
+def alone_ms_of(rounds: RoundStore) -> float | None:
     """What a round took of an answer that was written without speculation; None for a short one."""
-    if history.num_tokens < LEAST_TOKENS:
+    if rounds.num_tokens < LEAST_TOKENS:
         return None
-    return median(history.total_us[1:]) / 1000 or None
+    return median(rounds.total_us[1:]) / 1000 or None
 
 
 def costs_of(settings: Mapping[str, Any], drafter: str | None = None) -> Hashable:
@@ -81,8 +82,8 @@ def factors(answers: Sequence[tuple[Mapping[str, Any], Iterable[Step]]], times: 
     made: list[SpeedUp | None] = []
     before: list[Answered] = []
     for settings, steps in answers:
-        history, costs = history_of(steps), costs_of(settings)
+        rounds, costs = RoundStore(steps), costs_of(settings)
         drafts, around = settings.get("speculation", True), around_of(costs, reversed(before))
-        before.append(Answered(costs, drafts, history, around))
-        made.append(factor_of(history, -1, around, times) if drafts and len(history) > 1 else None)
+        before.append(Answered(costs, drafts, rounds, around))
+        made.append(factor_of(rounds, -1, around, times) if drafts and len(rounds) > 1 else None)
     return made

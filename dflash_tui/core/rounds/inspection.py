@@ -11,11 +11,13 @@ from typing import Literal
 
 from engine.commands import Method
 from engine.events import Clock, DraftToken, EmittedToken, Step, TreeToken
+from engine.rounds.statistics import MAX_DRAFT
+from engine.rounds.store import RoundStore
 from engine.sampling.philox import uniform
 
-from ..figures.statistics import CLOCKS, MAX_DRAFT, NOT_KNOWN
+from ..figures.statistics import CLOCKS, NOT_KNOWN
+from ..text.counted import counted
 from .cells import fallen_as, round_summary, show_blanks
-from .history import StepHistory
 from .trees import Further, further_choices
 
 Outcome = Literal["accepted", "rejected", "discarded", "unverified", "ended", "bonus", "plain", "unknown"]
@@ -112,20 +114,20 @@ class Inspection:
         guesses: Iterable[DraftToken | TreeToken] = self.step.tree or self.step.draft
         guess = "".join(token.text or "" for token in guesses if token.source == "lookup")
         alike = f"the newest {match.length} tokens" if match.length > 1 else "the newest token"
-        where = f"{match.distance:,}".replace(",", " ")
-        return f"found {where} tokens back: {alike} stood there, then {quoted(guess)}"
+        where = counted(match.distance, "token").replace(",", " ")
+        return f"found {where} back: {alike} stood there, then {quoted(guess)}"
 
     @property
     def memory(self) -> str:
         """A line that says how many of the rows that were checked the target's memory takes in; empty for a target
         without layers that recur."""
         step = self.step
-        rows, counted = step.verify_width, len(step.emitted)
-        if not self.recurs or rows < 2 or not counted:
+        rows, kept = step.verify_width, len(step.emitted)
+        if not self.recurs or rows < 2 or not kept:
             return ""
-        fallen = max(rows - counted, 0)
+        fallen = max(rows - kept, 0)
         left = f"; the {fallen} that fell never touched it" if fallen > 1 else "; the one that fell never touched it"
-        return f"the memory takes in {min(counted, rows)} of {rows} rows{left * (fallen > 0)}"
+        return f"the memory takes in {min(kept, rows)} of {counted(rows, 'row')}{left * (fallen > 0)}"
 
     @property
     def width(self) -> tuple[str, ...]:
@@ -277,7 +279,7 @@ class Inspection:
 
 
 def inspect(
-    history: StepHistory,
+    rounds: RoundStore,
     index: int,
     first_position: int,
     seed: int | None,
@@ -289,13 +291,13 @@ def inspect(
     """Takes step ``index`` of a turn apart (``IndexError``: no such step). ``first_position``: the number of prompt
     tokens; ``seed``: of the engine's noise, None where it was another's; ``recurs`` and ``method`` as of
     ``EngineReady``."""
-    step, before = history[index], history.tokens_before(index)
+    step, before = rounds[index], rounds.tokens_before(index)
     inspection = inspect_step(step, before, first_position + before, seed, plain_ms, times)
     return replace(
         inspection,
         recurs=recurs,
         method=method,
-        widths=tuple(history.verified[max(index - LONGEST_LOOK + 1, 1) : index + 1]),
+        widths=tuple(rounds.verified[max(index - LONGEST_LOOK + 1, 1) : index + 1]),
     )
 
 

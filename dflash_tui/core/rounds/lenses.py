@@ -7,8 +7,9 @@ from functools import lru_cache
 from itertools import islice
 from typing import Literal, get_args
 
-from ..records.blocks import ROUNDS
-from .history import StepHistory
+from engine.rounds.blocks import ROUNDS
+from engine.rounds.store import RoundStore
+
 from .trees import accepted_drafts
 
 Lens = Literal["verdict", "confidence", "plain"]
@@ -36,28 +37,28 @@ def next_lens(lens: Lens) -> Lens:
 class LensReading:
     """One answer seen through one lens."""
 
-    def __init__(self, lens: Lens, history: StepHistory) -> None:
+    def __init__(self, lens: Lens, rounds: RoundStore) -> None:
         self._lens = lens
-        self._history = history
+        self._rounds = rounds
         self._block = lru_cache(_CACHED_BLOCKS)(self._decode_block)
 
     def shade(self, token: int) -> Shade | None:
         """The shade of an emitted token; None for plain text, what is not known, and a token that isn't there."""
-        history = self._history
-        if self._lens != "confidence" or not 0 <= token < history.num_tokens:
+        rounds = self._rounds
+        if self._lens != "confidence" or not 0 <= token < rounds.num_tokens:
             return None
-        step = history.step_of_token(token)
-        index = token - history.tokens_before(step)
-        if index >= history.accepted[step]:
+        step = rounds.step_of_token(token)
+        index = token - rounds.tokens_before(step)
+        if index >= rounds.accepted[step]:
             return "undrafted"
         block = step // ROUNDS
-        complete = min((block + 1) * ROUNDS, len(history))
+        complete = min((block + 1) * ROUNDS, len(rounds))
         return _SURE[self._block(block, complete)[step % ROUNDS][index]]
 
     def _decode_block(self, block: int, end: int) -> list[bytes]:
         """The bin of every accepted draft of a block up to ``end``: a step's neighbours are read with it."""
         start = block * ROUNDS
-        steps = islice(self._history.steps(start), end - start)
+        steps = islice(self._rounds.steps(start), end - start)
         return [bytes(bin_of(token.probability) for token in accepted_drafts(step)) for step in steps]
 
 

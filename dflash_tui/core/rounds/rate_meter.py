@@ -6,10 +6,11 @@ from array import array
 from bisect import bisect_left, bisect_right
 from itertools import accumulate, islice
 
+from engine.rounds.numbers import SECOND
+from engine.rounds.store import RoundStore
+
 from ..figures.series import Series
 from ..figures.statistics import Rate
-from ..records.numbers import SECOND
-from .history import StepHistory
 
 
 class RateMeter:
@@ -21,7 +22,7 @@ class RateMeter:
     SAMPLE = SECOND // 10
     """Microseconds between two entries of the history."""
 
-    def __init__(self, rounds: StepHistory) -> None:
+    def __init__(self, rounds: RoundStore) -> None:
         """``rounds`` is the history of one turn. Call :meth:`follow` when it has grown."""
         self._rounds = rounds
         self._clock = array("q")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .history import StepHistory
+from engine.rounds.store import RoundStore
+
 from .playback import FULL, LEAST_PHASE, SLOWEST, Phase, Player, Quiz
 
 TEACHING_PACE = 0.05
@@ -30,9 +31,9 @@ class SlowMotion:
         """Whether an answer is being played, or held at a phase."""
         return self._player is not None
 
-    def plays(self, history: StepHistory) -> bool:
+    def plays(self, rounds: RoundStore) -> bool:
         """Whether the view may follow this answer: it is played back, or nothing is."""
-        return self._player is None or self._player.history is history
+        return self._player is None or self._player.rounds is rounds
 
     @property
     def wanted(self) -> bool:
@@ -69,14 +70,14 @@ class SlowMotion:
         self.teaching = True
         self.pace = TEACHING_PACE if self.pace >= FULL else self.pace
 
-    def begin(self, history: StepHistory, step: int, now: float) -> None:
+    def begin(self, rounds: RoundStore, step: int, now: float) -> None:
         """Play from round ``step`` on. ``now`` is the viewer's clock in seconds, here and below."""
-        self.stand(history, step)
+        self.stand(rounds, step)
         self.resume(now)
 
-    def stand(self, history: StepHistory, step: int) -> None:
+    def stand(self, rounds: RoundStore, step: int) -> None:
         """Go to a round: to its beginning where phases show, else to its end."""
-        self._player = Player(history, step, 0.0 if self.teaching else 1.0)
+        self._player = Player(rounds, step, 0.0 if self.teaching else 1.0)
         self._clear_question()
 
     def end(self) -> None:
@@ -139,15 +140,15 @@ class SlowMotion:
         """Drafts of the round on show that are checked: of the others none can be kept."""
         if self._player is None:
             return 0
-        history, step = self._player.history, self._player.step
-        return min(len(history[step].draft), history.verified[step])
+        rounds, step = self._player.rounds, self._player.step
+        return min(len(rounds[step].draft), rounds.verified[step])
 
     def answer(self, guess: int) -> None:
         """Say how many will be kept. The round shows its verdict, and stands until the user goes on."""
         player, quiz = self._player, self.quiz
         if player is None or quiz is None or not self.waiting:
             return
-        quiz.answer(guess, player.history.accepted[player.step])
+        quiz.answer(guess, player.rounds.accepted[player.step])
         player.show_from("emit")
         self.playing = False
 
@@ -156,7 +157,7 @@ class SlowMotion:
         quiz, player = self.quiz, self._player
         if quiz is None or player is None or not self.teaching:
             return False
-        return player.phase in ("draft", "verify") and quiz.guess is None and player.history.verified[player.step] > 0
+        return player.phase in ("draft", "verify") and quiz.guess is None and player.rounds.verified[player.step] > 0
 
     def _ask(self) -> None:
         """Ask how many will be kept, with the round at its drafts: the target's choices would give the answer away."""

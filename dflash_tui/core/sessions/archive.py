@@ -6,11 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ..attachments.attachment import fenced, tokens_of
+from ..attachments.attachment import tokens_of
 from ..conversation.turn import Turn
 from ..failures import Failure
 from ..files.places import sessions_directory
-from ..files.running import RunResult
 from ..text.harmless import in_line, signed
 from .session_file import check_head, records_in
 from .session_reader import SessionReader
@@ -19,7 +18,7 @@ from .sessions import SUFFIX, Conversation, SessionLog, load_session
 PREVIEW = 200
 """Characters of a question that a list keeps."""
 _SKIPPED = (b'"', b"[", *(b'{"event":"%s"' % name for name in (b"TurnStarted", b"PrefillDone", b"TurnFinished")),
-            *(b'{"type":"%s"' % name for name in (b"file", b"ran", b"speed_up")))  # fmt: skip
+            *(b'{"type":"%s"' % name for name in (b"file", b"speed_up")))  # fmt: skip
 """What most lines begin with, and what a list has no use for: not worth decoding."""
 
 
@@ -191,12 +190,7 @@ def _turn_markdown(turn: Turn) -> str:
     if answer and not answer.endswith("\n"):
         answer += "\n"
     files = "".join(f"> \n> *{in_line(file.name)}, {tokens_of(file)}*\n" for file in turn.attached.files)
-    return f"{quoted}\n{files}\n{answer}{_ending(turn)}{''.join(map(_run_markdown, turn.runs))}"
-
-
-def _run_markdown(run: RunResult) -> str:
-    """What came of running a block, in a fence that nothing in it ends."""
-    return f"\n*Block {run.block} ran: {run.words}*\n\n{fenced(run.output)}\n"
+    return f"{quoted}\n{files}\n{answer}{_ending(turn)}"
 
 
 def _ending(turn: Turn) -> str:

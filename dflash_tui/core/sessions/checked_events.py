@@ -15,8 +15,8 @@ from engine.events import (
     TurnStarted,
     event_from_dict,
 )
+from engine.rounds.numbers import MAX_NUMBER
 
-from ..records.numbers import MAX_NUMBER
 from ..settings.decoding import known_settings
 from ..text.harmless import without_surrogates
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from typing import Any
 
-from engine.events import MICROSECONDS, Step, TurnFinished, TurnStarted, event_to_dict, rounded
-from engine.rounds.statistics import TurnMeter
+from engine.events import MICROSECONDS, TurnFinished, TurnStarted, event_to_dict, rounded
+from engine.rounds.blocks import Block, block_of, decoded
+from engine.rounds.numbers import RecordError
+from engine.rounds.store import RoundStore
 
-from ..records.blocks import Block, block_of, columns_of, decoded
-from ..records.numbers import RecordError
 from .checked_events import RecordedEvent
 from .session_file import JsonLine
 
@@ -18,50 +18,28 @@ class Shortening:
     """Leaves out of a file's events, in their order, what the lines before them say."""
 
     def __init__(self) -> None:
-        self._settings: dict[str, Any] | None = None
-        """The settings of the latest turn that began."""
-        self._turn: int | None = None
-        """The turn that began last, or whose rounds came last."""
-        self._texts: dict[str, list[str]] = {}
-        """What its rounds say."""
-        self._meter = TurnMeter()
-        """What they add up to."""
+        self._started: TurnStarted | None = None
+        """The latest turn that began."""
 
-    def add(self, step: Step) -> None:
-        """Take note of a round that the file has."""
-        if step.turn != self._turn:
-            self._begin(step.turn, TurnMeter())
-        self._meter.add(step)
-        self._texts["text"].append(step.text())
-        self._texts["thought"].append(step.text("thought"))
-
-    def _begin(self, turn: int, meter: TurnMeter) -> None:
-        self._turn, self._meter, self._texts = turn, meter, {"text": [], "thought": []}
-
-    def line(self, event: RecordedEvent) -> dict[str, Any]:
-        data = event_to_dict(event)
+    def line(self, event: RecordedEvent, rounds: RoundStore) -> dict[str, Any]:
+        """``rounds``: the latest turn's."""
+        data, started = event_to_dict(event), self._started
         if isinstance(event, TurnStarted):
             del data["question"]
-            if event.settings == self._settings:
+            if started is not None and event.settings == started.settings:
                 del data["settings"]
-            self._settings = event.settings
-            self._begin(event.turn, TurnMeter(event.num_prompt_tokens, event.num_reused_tokens))
+            self._started = event
         elif isinstance(event, TurnFinished):
-            if event.turn != self._turn:
-                self._begin(event.turn, TurnMeter())
-            known = {key: "".join(texts) for key, texts in self._texts.items()}
-            for key in (key for key, text in known.items() if data[key] == text):
-                del data[key]
-            if event.statistics == self._meter.statistics():
+            begun = started is not None and started.turn == event.turn
+            prompt = (started.num_prompt_tokens, started.num_reused_tokens) if started is not None and begun else ()
+            for key, known in (("text", str(rounds.answer)), ("thought", str(rounds.thought))):
+                if data[key] == known:
+                    del data[key]
+            if event.statistics == rounds.statistics(*prompt):
                 del data["statistics"]
         for key in {"milliseconds", "load_seconds"} & data.keys():
             data[key] = rounded(data[key], MICROSECONDS)
         return data
-
-
-def round_line(first: int, step: Step) -> JsonLine:
-    """A round in flight: a block of one, which anybody can read."""
-    return columns_of(step.turn, first, [step])
 
 
 def block_line(block: bytes) -> JsonLine:

@@ -10,13 +10,12 @@ from math import inf
 from typing import Any
 
 from engine.events import EngineError, EngineReady, PrefillDone, TurnFinished, TurnStarted
+from engine.rounds.numbers import RecordError
 
 from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import ROOT, Tree
 from ..conversation.turn import Turn
 from ..figures.speed_up import SpeedUp
-from ..files.running import RunResult
-from ..records.numbers import RecordError
 from .checked_events import RecordedEvent, checked_event
 from .lines import block_in
 from .session_file import JsonLine
@@ -73,8 +72,6 @@ class SessionReader:
                 if not 0 < times < inf:
                     raise ValueError("that is no number of times")
                 self.tree[self._turn_number(line["turn"])].speed_up = SpeedUp(times, line["about"] is True)
-            case "ran":
-                self.tree[self._turn_number(line["turn"])].runs.append(RunResult.from_line(line))
 
     def end(self) -> None:
         """Nothing more comes: rounds before which others are missing stand behind those that are there."""
@@ -92,9 +89,10 @@ class SessionReader:
         if turn.misses(block):
             self._early.append((turn.number, block.first, line))
             return
+        before = len(turn.store.answer) + len(turn.store.thought)
         turn.take(data, block)
         self._rounds_left -= len(block)
-        self._text_left -= sum(map(len, block.texts()))
+        self._text_left -= len(turn.store.answer) + len(turn.store.thought) - before
         if min(self._rounds_left, self._text_left) < 0:
             raise OverflowError("This conversation is longer than this program reads.")
 

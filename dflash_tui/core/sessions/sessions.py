@@ -22,6 +22,8 @@ from uuid import uuid4
 
 from engine.commands import Message
 from engine.events import EngineReady, Event, Step, TurnStarted
+from engine.rounds.blocks import columns_of
+from engine.rounds.store import Recorder, RoundStore
 
 from ..attachments.attachment import Attachment, content_line, without_files
 from ..conversation.question_context import NOTHING, QuestionContext, messages_of
@@ -29,12 +31,10 @@ from ..conversation.tree import Tree
 from ..conversation.turn import Turn
 from ..figures.speed_up import SpeedUp
 from ..files.places import sessions_directory
-from ..files.running import RunResult
 from ..platforms import close
-from ..records.round_log import Recorder, RoundLog
 from ..version import NOT_INSTALLED, PROGRAM, installed_version
 from .checked_events import RecordedEvent, one_line
-from .lines import Shortening, block_line, round_line
+from .lines import Shortening, block_line
 from .session_file import (
     FORMAT_VERSION,
     JsonLine,
@@ -65,7 +65,7 @@ class SessionLog:
         self._lock = threading.Lock()
         self._recorder = Recorder()
         """Records the rounds, where nobody else keeps them."""
-        self._flight: tuple[int, RoundLog, int] | None = None
+        self._flight: tuple[int, RoundStore, int] | None = None
         """Where in the file lines of single rounds begin, which blocks will replace when their turn has ended: the
         place, the turn's rounds, and the number of the first of them. None where there are none, or a disk was full."""
         self._between = bytearray()
@@ -143,10 +143,6 @@ class SessionLog:
             head, self._waiting = self._waiting, []
             self._write([*head, *map(content_line, new.values()), line])
 
-    def ran(self, turn: int, result: RunResult) -> None:
-        """Write what came of running a code block of that turn's answer."""
-        self._note({"type": "ran", "turn": turn, **result.to_line()})
-
     def speed_up(self, turn: int, factor: SpeedUp) -> None:
         """Write how many times as fast as its target alone an answer was."""
         self._note({"type": "speed_up", "turn": turn, "times": round(factor.times, 3), "about": factor.about})
@@ -182,7 +178,7 @@ class SessionLog:
             if self.started:
                 self._write([line])
 
-    def record(self, event: Event, rounds: RoundLog | None = None) -> None:
+    def record(self, event: Event, rounds: RoundStore | None = None) -> None:
         """Write what an event adds to the conversation; progress and notices add nothing. ``rounds``: the turn's so
         far, where the caller keeps them. A turn that nobody asked here, as in a run that is recorded, gets its
         question."""
@@ -197,20 +193,20 @@ class SessionLog:
             self.user(turn, question, context=QuestionContext(files))
         with self._lock:
             if isinstance(event, Step):
-                assert rounds is not None, "a recorder has the rounds of every step"
-                self._shortening.add(event)
-                self._write_round(rounds, event)
+                self._write_round(rounds)
                 return
             self._land()
-            line = self._shortening.line(event)
+            line = self._shortening.line(event, rounds)
             if self._waiting:
                 self._waiting.append(line)
             else:
                 self._write([line])
 
-    def _write_round(self, rounds: RoundLog, step: Step) -> None:
-        first = len(rounds) - 1
-        start = self._write([round_line(first, step)], rounds=True)
+    def _write_round(self, rounds: RoundStore) -> None:
+        """Write the newest round: a block of one, which anybody can read."""
+        first, row = rounds.held - 1, rounds.newest
+        assert row is not None, "a recorder has the rounds of every step"
+        start = self._write([columns_of(first, [row])], rounds=True)
         if self._flight is None and start is not None:
             self._flight, self._between = (start, rounds, first), bytearray()
 

@@ -1,5 +1,5 @@
 """The two optional TOML files: the user's, and the project's, found from the current folder upwards. Keys are flags
-with underscores (``block_size = 8``); ``[keys]`` maps actions to keys, ``[servers.NAME]`` describes a server and
+with underscores (``block_size = 8``); ``[servers.NAME]`` describes a server and
 ``[presets.NAME]`` settings under one name. The caller knows what values mean."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Gauges = Literal["full", "narrow", "off"]
 CONFIG_VARIABLE = "DFLASH_CHAT_CONFIG"
 """The environment variable that names another user file; empty means none."""
 PROJECT_FILE = ".dflash-chat.toml"
-KEYS_TABLE, SERVERS_TABLE, PRESETS_TABLE = "keys", "servers", "presets"
+SERVERS_TABLE, PRESETS_TABLE = "servers", "presets"
 MAX_BYTES = 1024 * 1024
 
 
@@ -47,8 +47,6 @@ class Config:
 
     settings: Mapping[str, Entry] = field(default_factory=dict)
     """Values of flags, by the flag's name."""
-    keys: Mapping[str, Entry] = field(default_factory=dict)
-    """Keys of actions, by the action's id in the order of the lines; several key names are joined by commas."""
     servers: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
     """Tables of servers, by the server's name."""
     presets: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
@@ -58,7 +56,6 @@ class Config:
         """Both configurations in one; where both have an entry, this one's counts."""
         return Config(
             {**other.settings, **self.settings},
-            {id: entry for id, entry in other.keys.items() if id not in self.keys} | dict(self.keys),
             {**other.servers, **self.servers},
             {**other.presets, **self.presets},
         )
@@ -117,12 +114,9 @@ def read_config(path: Path) -> Config:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         message, line = syntax_place(str(error), text)
         raise ConfigError(f"{Entry(None, path, line).location}: {message}") from error
-    keys = data.pop(KEYS_TABLE, {})
-    if not isinstance(keys, dict):
-        raise ConfigError(f"{Entry(None, path, line_of(text, KEYS_TABLE)).location}: [{KEYS_TABLE}] must be a table")
     servers = _tables(data.pop(SERVERS_TABLE, {}), path, text, SERVERS_TABLE, "server")
     presets = _tables(data.pop(PRESETS_TABLE, {}), path, text, PRESETS_TABLE, "preset")
-    return Config(_entries(data, path, text), _entries(keys, path, text, KEYS_TABLE), servers, presets)
+    return Config(_entries(data, path, text), servers, presets)
 
 
 def _tables(data: Any, path: Path, text: str, kind: str, what: str) -> dict[str, dict[str, Entry]]:
@@ -203,8 +197,6 @@ class ScreenOptions:
     """Whether nothing is to blink, glide or play by itself."""
     mouse: bool = True
     """Whether the program takes clicks and the wheel; else the terminal selects text with them."""
-    keys: Mapping[str, Entry] = field(default_factory=dict)
-    """Keys instead of an action's own, by its id; where they were written is for the messages."""
     rendered: bool = False
     """Whether a finished answer is drawn as its Markdown means it."""
     gauges: Gauges = "full"

@@ -1,4 +1,4 @@
-"""The settings of decoding, a row each. Flags, configuration files, presets, ``/retry``, comparisons, races, requests
+"""The settings of decoding, a row each. Flags, configuration files, presets, ``/retry``, races, requests
 to our server and what other servers refuse are made from these rows; ``GenerationSettings`` has defaults and ranges."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Setting:
     name: SettingName
     """The field of ``GenerationSettings``."""
     words: str
-    """What it is called where two versions of an answer are compared."""
+    """What it is called where versions of an answer are told apart."""
     metavar: str
     """What stands for the value behind the flag in ``--help``; empty for a switch and a choice."""
     help: str

@@ -25,5 +25,3 @@ class ServerAddress:
     """Sent as ``Authorization: Bearer``; empty for none."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Sent with every request; they may be secret, too."""
-    direct: bool = False
-    """Whether to go past every proxy, since the server runs on this machine."""

@@ -114,7 +114,7 @@ def describe_blocks(text: str) -> str:
     return f"code: {'  '.join(names)} · {' · '.join([save, *offers])}" if blocks else ""
 
 
-_OFFERS = {"html": "/open shows it", "py": "/run runs it"}
+_OFFERS = {"html": "/open shows it"}
 """What else can be done with a block, by the ending of its name."""
 
 

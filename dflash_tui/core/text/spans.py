@@ -9,15 +9,14 @@ from operator import and_
 from typing import Literal, NamedTuple, get_args
 
 from engine.events import Channel, Verdict
-
-from ..lazy_sequence import LazySequence
+from engine.rounds.lazy_sequence import LazySequence
 
 TokenStyle = Literal[
     "prompt", "accepted", "corrected", "bonus", "plain", "thought", "note", "error", "unknown",
     "version", "fold", "output", "text",
 ]  # fmt: skip
 """How a piece of the transcript is drawn: who wrote it, and for the answer, why the token was emitted. A ``version`` is
-the mark beside what has versions, a ``fold`` a line that stands for a longer text, ``output`` what a program wrote,
+the mark beside what has versions, a ``fold`` a line that stands for a longer text, ``output`` that text itself,
 and ``text`` what has no rounds: prose, tables."""
 TOKEN_STYLES: tuple[TokenStyle, ...] = get_args(TokenStyle)
 _CODES = {style: code for code, style in enumerate(TOKEN_STYLES)}

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size, split_graphemes
 
-from ..lazy_sequence import LazySequence
-from .growing_text import GrowingText
+from engine.rounds.growing_text import GrowingText
+from engine.rounds.lazy_sequence import LazySequence
+
 from .harmless import is_harmless, sanitise
 from .marks import Mark, Marks
 from .spans import Span, Spans

@@ -36,31 +36,14 @@ class MarkovWeights:
     channels of the token before."""
 
 
-def reference_channels(weights: MarkovWeights, row: Tensor, befores: Tensor) -> Tensor:
-    """[n, rank]: what tokens ``befores`` [n] say to the position of a ``row`` [hidden], to whose logits is added
+def reference_channels(weights: MarkovWeights, row: Tensor, before: int) -> Tensor:
+    """[rank]: what the token ``before`` says to the position of a ``row`` [hidden], to whose logits is added
     ``after @ channels``."""
-    channels = weights.before[befores]
+    channels = weights.before[before]
     if weights.gate is not None:
         matrix, bias = weights.gate
-        both = torch.cat((row.expand(len(befores), -1), channels), dim=-1)
-        channels = channels * torch.sigmoid(torch.nn.functional.linear(both, matrix, bias))
+        channels = channels * torch.sigmoid(torch.nn.functional.linear(torch.cat((row, channels)), matrix, bias))
     return channels
-
-
-def reference_pairs(
-    logits: Tensor, rows: Tensor, weights: MarkovWeights, anchor: int, target_ids: Tensor | None, count: int
-) -> tuple[Tensor, list[Tensor]]:
-    """The target's ids [n, count] of each position's likeliest tokens before correction, and for each position their
-    chances behind the anchor [1, count] or behind each candidate of the position before [count, count], fp32. What all
-    other tokens have together is taken as it was before correction."""
-    scores, places = logits.topk(min(count, logits.shape[-1]))
-    candidates = places if target_ids is None else target_ids[places]
-    others = (logits.logsumexp(-1).exp() - scores.exp().sum(-1)).clamp(min=0).log()
-    befores, pairs = [candidates.new_tensor([anchor]), *candidates[:-1]], []
-    for before, score, place, rest, row in zip(befores, scores, places, others, rows, strict=True):
-        corrected = score + (reference_channels(weights, row, before) @ weights.after[place].T).float()
-        pairs.append((corrected - torch.logaddexp(corrected.logsumexp(-1), rest)[:, None]).exp())
-    return candidates, pairs
 
 
 def reference_confidence(weights: MarkovWeights, row: Tensor, before: int) -> Tensor | None:
@@ -81,7 +64,7 @@ def reference_markov(
     Where the drafter says how sure it is, that and a token's probability count alike, by their geometric mean."""
     ids, chances, corrected, before = [], [], [], anchor
     for logit, row in zip(logits, rows, strict=True):
-        channels = reference_channels(weights, row, torch.tensor([before], device=row.device))[0]
+        channels = reference_channels(weights, row, before)
         corrected.append(logit + (weights.after @ channels).float())
         chance, best = corrected[-1].softmax(-1).max(-1)
         sure = reference_confidence(weights, row, before)

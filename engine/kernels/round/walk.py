@@ -12,32 +12,26 @@ CANDIDATES = 16
 
 
 def reference_walk(
-    scores: Tensor, candidates: Tensor, states: Tensor, predecessors: Tensor, successors: Tensor, anchor: int
+    scores: Tensor,
+    candidates: Tensor,
+    states: Tensor,
+    predecessors: Tensor,
+    successors: Tensor,
+    anchor: int,
+    target_ids: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The chosen ids [n], and the probability of each among its candidates, fp32 [n]. ``scores`` fp32 and
-    ``candidates`` int64 [n, 16]; ``states`` [n, rank] of the positions; ``predecessors``, ``successors`` [vocabulary,
-    rank]."""
+    """The target's ids [n] of what is chosen, and the probability of each among its candidates, fp32 [n]. ``scores``
+    fp32 and ``candidates`` int64 [n, 16]; ``states`` [n, rank] of the positions; ``predecessors`` [vocabulary, rank] by
+    the target's ids, ``successors`` [drafted vocabulary, rank] by the drafter's, of which ``target_ids`` has the
+    target's; None where they are the same."""
     ids, chances, before = [], [], anchor
     for score, each, state in zip(scores, candidates, states.float(), strict=True):
         follows = successors[each].float() @ (predecessors[before].float() * state)
         chance, best = (score + follows).softmax(-1).max(-1)
-        before = int(each[best])
-        ids.append(each[best])
+        before = int(each[best] if target_ids is None else target_ids[each[best]])
+        ids.append(before)
         chances.append(chance)
     return scores.new_tensor(ids).to(candidates.dtype), scores.new_tensor(chances)
-
-
-def reference_pairs(
-    scores: Tensor, candidates: Tensor, states: Tensor, predecessors: Tensor, successors: Tensor, anchor: int
-) -> list[Tensor]:
-    """For each position, the chances of its candidates behind the anchor [1, 16] or behind each candidate of the
-    position before [16, 16], fp32: those by which ``reference_walk`` goes."""
-    befores = [candidates.new_tensor([anchor]), *candidates[:-1]]
-    parts = zip(befores, scores, candidates, states.float(), strict=True)
-    return [
-        (score + (predecessors[before].float() * state) @ successors[each].float().T).softmax(-1)
-        for before, score, each, state in parts
-    ]
 
 
 def walk(
@@ -49,11 +43,12 @@ def walk(
     block: Tensor,
     token: Tensor,
     probability: Tensor,
+    target_ids: Tensor | None = None,
 ) -> None:
     """``reference_walk`` of all rows of ``scores``, from the token with which ``block`` begins: fills as many places of
     ``token`` int64 and ``probability`` fp32."""
     _walk[(1,)](
-        scores, candidates, states, predecessors, successors, block, token, probability,
+        scores, candidates, states, predecessors, successors, block, target_ids, token, probability,
         COUNT=scores.shape[0], RANK=predecessors.shape[1], CANDIDATES=CANDIDATES, num_warps=4,
     )  # fmt: skip
 
@@ -61,7 +56,7 @@ def walk(
 @early_kernel
 def _walk(
     scores: tl.tensor, candidates: tl.tensor, states: tl.tensor, predecessors: tl.tensor, successors: tl.tensor,
-    block: tl.tensor, token: tl.tensor, probability: tl.tensor,
+    block: tl.tensor, target_ids: tl.tensor, token: tl.tensor, probability: tl.tensor,
     COUNT: tl.constexpr, RANK: tl.constexpr, CANDIDATES: tl.constexpr,
 ) -> None:  # fmt: skip
     lane = tl.arange(0, RANK)
@@ -78,5 +73,7 @@ def _walk(
         highest = tl.max(score, axis=0)
         first = tl.min(tl.where(score == highest, candidate, CANDIDATES), axis=0)
         before = tl.sum(tl.where(candidate == first, each, 0), axis=0)
+        if target_ids is not None:
+            before = tl.load(target_ids + before).to(tl.int64)
         tl.store(token + row, before)
         tl.store(probability + row, 1 / tl.sum(tl.exp(score - highest), axis=0))

@@ -9,7 +9,6 @@ from typing import Final
 
 from torch import Tensor
 
-from .fbgemm import FbgemmWeight, has_fbgemm
 from .integers import IntegerWeight, LaidOutWeight, RoundedRowsWeight, multiplies_integers
 from .plain import PlainWeight
 from .q4 import Q4Weight, multiplies_nibbles
@@ -21,7 +20,6 @@ HOST_MAKERS: Final[Mapping[str, Callable[[Tensor], Weight | None]]] = {
     NIBBLES: Q4Weight.of,
     "integers": IntegerWeight.of,
     "laid out": LaidOutWeight.of,
-    "fbgemm": FbgemmWeight.of,
     "rounded rows": RoundedRowsWeight.of,
     FLOATS: PlainWeight,
 }
@@ -62,5 +60,4 @@ def for_others() -> tuple[str, ...]:
 
 def for_head() -> tuple[str, ...]:
     """The kinds that this CPU has for the output head, the best for most CPUs first."""
-    whole = (("laid out",) if multiplies_integers() else ()) + (("fbgemm",) if has_fbgemm() else ())
-    return (*whole, FLOATS)
+    return (("laid out",) if multiplies_integers() else ()) + (FLOATS,)

@@ -32,7 +32,7 @@ BEHIND = (
     0.769, 0.851, 0.925, 0.98, 1.0,
 )  # fmt: skip
 """Confidences of the bundled drafter in twenty quantiles, smallest first: of drafts that were accepted, of those at
-which a block failed, and of those behind. Five domains count alike (``python -m measure.engine.calibration``)."""
+which a block failed, and of those behind. Five domains count alike."""
 
 HEADS = ("accepts", "policy", "drafted", "rows", "tokens", "round ms", "tok/s", "95 %")
 STRETCH = 8

@@ -15,8 +15,8 @@ from ...commands import Message
 Domain = Literal["code", "html", "maths", "explain", "chat", "unknown", "screen", "follow", "edit"]
 DOMAINS: tuple[Domain, ...] = get_args(Domain)
 Asking = Literal["evaluate", "probe", "edits", "headline"]
-"""The purpose of a held-out question: the report, the drafter's figures while it was trained, ``measure.engine.edits``,
-or the prompts that demonstrations show."""
+"""The purpose of a held-out question: the report, the drafter's figures while it was trained, edits of a file, or the
+prompts that demonstrations show."""
 
 DATA = Path(__file__).with_name("data") / "held_out.xz"
 

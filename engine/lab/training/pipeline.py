@@ -7,7 +7,6 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from importlib.util import find_spec
 from math import inf
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -17,7 +16,6 @@ from safetensors.torch import save_file
 from torch import nn
 
 from ...errors import UsageFailure
-from ...files.gguf import gguf_file
 from ...loading.checkpoint import load_drafter, load_target
 from ...models.dflash.config import DFlashConfig
 from ...models.dflash.modules import DFlashDrafter
@@ -223,7 +221,6 @@ class Pipeline:
             "history": [asdict(p) for p in learner.history],
         }
         write_text(self.work / "history.json", json.dumps(history, indent=1))
-        self._write_gguf()
 
     def _go_on(self, drafter: DFlashDrafter, folder: Path) -> None:
         """Takes over the weights of a drafter; raises ``UsageFailure`` where it has another shape."""
@@ -231,14 +228,6 @@ class Pipeline:
         if before.config != drafter.config:
             raise UsageFailure(f"The drafter in {folder} has another shape.", "Ask for the same layers and size.")
         drafter.load_state_dict(before.state_dict())
-
-    def _write_gguf(self) -> None:
-        """Writes the drafter as a GGUF file where the target is one; its tokens are that file's."""
-        source = gguf_file(self.target_folder)
-        if source is not None and find_spec("gguf") is not None:
-            from .to_gguf import convert_drafter
-
-            convert_drafter(self.folder, f"{self.name}-DFlash", source, self.folder / "drafter.gguf")
 
     def report(self, held_out: Sequence[TrainingPrompt]) -> dict[str, Any]:
         """Measures the drafter as it is stored, on prompts it has never seen, and writes ``report.json``."""

@@ -27,6 +27,7 @@ from ..family import DrafterConfig, DrafterKind, Json, TargetConfig
 from ..unread_fields import refuse_unread
 
 if TYPE_CHECKING:
+    from ...files.headers import Headers
     from ...kv_cache.layer_state import StatefulLayer
     from .modules import DFlashDrafter
 
@@ -45,6 +46,8 @@ class SecondConfig:
     """How many groups of channels a convolution weighs alike."""
     rank: int
     """The rank of the matrices that say how tokens follow one another."""
+    successors: int | None = None
+    """How many tokens follow one in its file, which has those that are drafted or all; None for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,12 @@ class DFlashConfig(DrafterConfig):
     @property
     def states(self) -> tuple[StatefulLayer, ...]:
         return self.layers
+
+    def with_files(self, headers: Headers) -> DFlashConfig:
+        book = headers.get("candidate_selector.successor_codebook")
+        if self.second is None or book is None or book.shape[:1] != (self.tables.vocabulary,):
+            return self
+        return replace(self, second=replace(self.second, successors=self.tables.vocabulary))
 
     def check(self, target: TargetConfig) -> None:
         depth = len(target.layers)

@@ -27,10 +27,11 @@ from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
 from ..drafter import Committed, RoundRows
+from ..merged_weights import LayerWeights
 from ..target import TargetModel
 from .modules import BlockConv, DFlashDrafter, DraftLayer
 from .tile_trials import draft_trials
-from .weights import DraftWeights, LayerWeights
+from .weights import DraftWeights
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from ...kernels.decode.products.head import HeadOutput
 from ...kernels.decode.tiling.tiles import Tiles
 from ...kernels.round.choices import DraftChoices
-from ...kernels.round.markov import MarkovWeights, markov, reference_markov, reference_pairs
-from ...kernels.round.walk import CANDIDATES
+from ...kernels.round.markov import MarkovWeights, markov, reference_markov
 from ...kernels.toolchain.jit import MAX_ROWS
 from ..drafter import Draft
 from ..layers import linear
@@ -64,10 +63,6 @@ class MarkovPicker:
     def probabilities(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Tensor:
         """fp32 [block - 1, vocabulary]: the distributions along the drafted chain."""
         return reference_markov(logits, rows, self._weights(), anchor, ids)[2].softmax(dim=-1)
-
-    def pairs(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> tuple[Tensor, list[Tensor]]:
-        """As ``SelectorPicker.pairs``."""
-        return reference_pairs(logits, rows, self._weights(), anchor, ids, CANDIDATES)
 
     def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: DraftChoices | None, tiles: Tiles) -> None:
         assert choices is None, "such drafts are chains"

@@ -22,7 +22,6 @@ from ...kernels.weights.kinds import weight_of
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
-from ...speculation.trees import CHOICES, Lattice
 from ..attention_backends import TRITON
 from ..drafter import Draft, DraftBinding, Drafter
 from ..layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear
@@ -151,7 +150,8 @@ class DFlashDrafter(Drafter):
         self._bring_tables(config.hidden_size)
         if config.second is not None:
             assert config.vocab_size is not None
-            self.candidate_selector = CandidateSelector(config.hidden_size, config.vocab_size, config.second.rank)
+            sizes = config.vocab_size, config.second.successors or config.vocab_size
+            self.candidate_selector = CandidateSelector(config.hidden_size, *sizes, config.second.rank)
             self.picker = SelectorPicker(self.candidate_selector, config.block_size - 1)
         if config.markov is not None:
             assert config.vocab_size is not None
@@ -171,6 +171,10 @@ class DFlashDrafter(Drafter):
     def prepare(self) -> None:
         # All layers of a drafter share one rotary embedding.
         self.frequencies = inverse_frequencies(self.config.layers[0].rope, self.norm.weight.device)
+        second, ids = self.config.second, self.token_ids
+        if second is not None and ids is not None and second.successors is None:
+            selector = self.candidate_selector  # of all tokens that follow one only those count that are drafted
+            selector.successor_codebook = nn.Parameter(selector.successor_codebook.detach()[ids], requires_grad=False)
 
     def draft_pass(self, target: TargetModel, cache: Cache, bound: DraftBinding) -> DFlashDraftPass:
         from . import draft_pass
@@ -209,21 +213,6 @@ class DFlashDrafter(Drafter):
         if isinstance(picker, MarkovPicker):
             return picker.probabilities(logits, rows, anchor, self.token_ids)
         return logits.softmax(dim=-1)
-
-    @property
-    def conditioned(self) -> bool:
-        return not isinstance(self.picker, ArgmaxPicker)
-
-    def lattice(
-        self, target: TargetModel, anchor: int, block_size: int, cache: Cache
-    ) -> tuple[list[list[int]], Lattice]:
-        picker = self.picker
-        assert isinstance(picker, SelectorPicker | MarkovPicker), "it scores no pairs"
-        rows = self.rows(target, anchor, block_size, cache)
-        candidates, pairs = picker.pairs(self.logits(target, rows), rows, anchor, self.token_ids)
-        best = [pair.topk(min(CHOICES, pair.shape[-1])) for pair in pairs]
-        places = [each.indices.tolist() for each in best]
-        return candidates.tolist(), Lattice([each.values.tolist() for each in best], places)
 
     def logits(self, target: TargetModel, rows: Tensor) -> Tensor:
         """fp32 logits [n, vocabulary of its head] of normed rows [n, hidden]."""

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ...kernels.decode.products.head import HeadOutput, pick_rows
 from ...kernels.decode.tiling.tiles import Tiles
 from ...kernels.round.choices import DraftChoices, pick_choices
-from ...kernels.round.walk import CANDIDATES, reference_pairs, reference_walk, walk
+from ...kernels.round.walk import CANDIDATES, reference_walk, walk
 from ...kernels.toolchain.jit import MAX_ROWS
 from ..drafter import Draft
 from ..layers import linear
@@ -51,11 +51,10 @@ class ArgmaxPicker:
 class CandidateSelector(nn.Module):
     """Scores, for DFlash 2, how well one token follows another."""
 
-    def __init__(self, hidden: int, vocabulary: int, rank: int):
+    def __init__(self, hidden: int, vocabulary: int, successors: int, rank: int):
         super().__init__()
-        self.predecessor_codebook, self.successor_codebook = (
-            nn.Parameter(torch.empty(vocabulary, rank)) for _ in range(2)
-        )
+        self.predecessor_codebook = nn.Parameter(torch.empty(vocabulary, rank))
+        self.successor_codebook = nn.Parameter(torch.empty(successors, rank))
         self.hidden_projection = linear(hidden, rank)
 
 
@@ -70,20 +69,10 @@ class SelectorPicker:
         self._selector, self._most = selector, min(most, MAX_ROWS - 1)
 
     def pick(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Draft:
-        assert ids is None, "its codebooks are for all tokens"
         scores, candidates = logits.topk(min(CANDIDATES, logits.shape[-1]))
         selector = self._selector
         books = selector.predecessor_codebook, selector.successor_codebook
-        return Draft(*reference_walk(scores, candidates, selector.hidden_projection(rows), *books, anchor))
-
-    def pairs(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> tuple[Tensor, list[Tensor]]:
-        """int64 [block - 1, 16]: the candidates; and fp32 [befores, 16] for each position: their chances behind the
-        anchor, or behind each candidate of the position before."""
-        assert ids is None, "its codebooks are for all tokens"
-        scores, candidates = logits.topk(min(CANDIDATES, logits.shape[-1]))
-        selector = self._selector
-        books = selector.predecessor_codebook, selector.successor_codebook
-        return candidates, reference_pairs(scores, candidates, selector.hidden_projection(rows), *books, anchor)
+        return Draft(*reference_walk(scores, candidates, selector.hidden_projection(rows), *books, anchor, ids))
 
     def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: DraftChoices | None, tiles: Tiles) -> None:
         assert choices is None and out.logits is not None, "such drafts are chains"
@@ -91,4 +80,4 @@ class SelectorPicker:
         scores, candidates = torch.topk(out.logits[: self._most], CANDIDATES)
         states = selector.hidden_projection(rows[: self._most])
         books = selector.predecessor_codebook, selector.successor_codebook
-        walk(scores, candidates, states, *books, block, out.token, out.probability)
+        walk(scores, candidates, states, *books, block, out.token, out.probability, out.ids)

@@ -30,8 +30,6 @@ def read_speculators(config: Json) -> DFlashConfig:
     layers = fields.nested("transformer_layer_config")
     vocabulary = layers.integer("vocab_size", 1, MAX_VOCABULARY)
     tables = reduced(fields, vocabulary)
-    if second and tables.vocabulary is not None:
-        _refuse("whose selector is for all tokens, with a vocabulary of its own (draft_vocab_size)")
     first_drafts, block = fields.flag("sample_from_anchor", False), fields.integer("block_size", 2, 1 << 10, 8)
     taps = fields.integers("aux_hidden_state_layer_ids", 0, MAX_LAYERS)
     if 0 in taps:

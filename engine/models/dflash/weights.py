@@ -14,7 +14,7 @@ from ...kernels.weights.plain import PlainWeight
 from ...kernels.weights.weight import Weight
 from ..drafter import Drafter
 from ..layers import merge_projections
-from ..merged_weights import biases_of, side_by_side
+from ..merged_weights import LayerWeights, biases_of, side_by_side
 from ..packed import hold
 from .modules import DFlashDrafter, DraftLayer
 
@@ -26,22 +26,6 @@ def hold_in_8_bits(drafter: Drafter, kind: type[Int8Weight] = Int8Weight) -> Non
         hold(drafter, name, kind.of(parameter.detach()))
     if kind is ByteWeight:
         merge_projections(drafter, drafter.read_together)
-
-
-@dataclass(frozen=True, slots=True)
-class LayerWeights:
-    """The weights of one layer: queries, keys and values side by side, and the gate before up."""
-
-    qkv: Weight
-    output: Weight
-    gate_up: Weight
-    down: Weight
-    qkv_bias: Tensor | None
-    output_bias: Tensor | None
-
-    @property
-    def nbytes(self) -> int:
-        return sum(weight.nbytes for weight in (self.qkv, self.output, self.gate_up, self.down))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,21 +50,11 @@ class DraftWeights:
         layers, context_kv, projections = [], [], []
         for module in drafter.layers:
             assert isinstance(module, DraftLayer)
-            attention, mlp = module.self_attn, module.mlp
+            attention = module.self_attn
             qkv = side_by_side(attention.q_proj, attention.k_proj, attention.v_proj)
             context_kv.append(qkv.rows(attention.q_proj.out_features, qkv.shape[0]))
-            gate_up = side_by_side(mlp.gate_proj, mlp.up_proj)
             projections += [attention.k_proj, attention.v_proj]
-            layers.append(
-                LayerWeights(
-                    qkv=read(qkv),
-                    output=read(weight_of(attention.o_proj)),
-                    gate_up=read(gate_up),
-                    down=read(weight_of(mlp.down_proj)),
-                    qkv_bias=biases_of(attention.q_proj, attention.k_proj, attention.v_proj),
-                    output_bias=biases_of(attention.o_proj),
-                )
-            )
+            layers.append(LayerWeights.of(attention, module.mlp, read))
         context = type(context_kv[0]).below_one_another(context_kv)
         return cls(read(weight_of(drafter.fc)), read(context), tuple(layers), biases_of(*projections))
 

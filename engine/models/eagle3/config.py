@@ -18,6 +18,7 @@ from ...layer_config import (
     MAX_POSITIONS,
     MAX_SIZE,
     MAX_VOCABULARY,
+    Activation,
     AttentionConfig,
     LayerKind,
     read_head_dim,
@@ -75,6 +76,14 @@ class Eagle3Config(DrafterConfig):
     """``norm_output``: whether the next token is paired with what the head reads, behind the final norm."""
 
     @property
+    def activation(self) -> Activation:
+        return "silu"
+
+    @property
+    def moe(self) -> None:
+        """Its layers have no experts."""
+
+    @property
     def taps(self) -> tuple[int, ...]:
         """The target's layers whose outputs are the features."""
         return tuple(tap for tap in self.target_layer_ids if tap != EMBEDDED)
@@ -93,11 +102,8 @@ class Eagle3Config(DrafterConfig):
         return replace(self, target_layer_ids=(*taps, EMBEDDED), counts="outputs")
 
     def with_files(self, headers: Headers) -> Eagle3Config:
-        if self.tables.embedding:
-            _refuse("with an embedding of its own, not its target's")
         names = {name.removeprefix("midlayer.").removeprefix("layers.0.") for name in headers}
-        (layer,) = self.layers
-        layers = (replace(layer, biases="self_attn.q_proj.bias" in names),)
+        layers = tuple(replace(layer, biases="self_attn.q_proj.bias" in names) for layer in self.layers)
         head_norms = "self_attn.q_norm.weight" in names
         return replace(self, layers=layers, head_norms=head_norms, feature_bias="fc.bias" in names)
 
@@ -105,6 +111,9 @@ class Eagle3Config(DrafterConfig):
         older = any(name.startswith("midlayer.") for name in headers)
         norms = {f"fc_norm.{index}.": f"{name}." for index, name in enumerate(FC_NORMS) if f"{name}.weight" in headers}
         renamed = norms | ({"layers.0.": "midlayer."} if older else {})
+        for index in range(1, len(self.layers)):  # SGLang's name for what stands before a layer's attention
+            if f"layers.{index}.hidden_norm.weight" in headers:
+                renamed[f"layers.{index}.input_layernorm."] = f"layers.{index}.hidden_norm."
 
         def name_of(parameter: str) -> str:
             begin = next((each for each in renamed if parameter.startswith(each)), "")
@@ -153,23 +162,29 @@ def read_speculators_eagle3(config: Json) -> Eagle3Config:
     )
 
 
+def read_deepspec_eagle3(config: Json) -> Eagle3Config:
+    """Reads DeepSpec's layout, whose taps are outputs and whose tables are in its files; raises as ``read_eagle3``."""
+    taps = list(Fields(config, "the drafter's config.json").integers("target_layer_ids", 0, MAX_LAYERS))
+    return replace(read_eagle3({**config, TAPS: taps}), counts="outputs")
+
+
 def _read(fields: Fields, layers: Fields, tables: OwnTables, older_norms: bool) -> Eagle3Config:
-    """``layers``: what describes its layer."""
+    """``layers``: what describes its layers."""
     hidden = layers.integer("hidden_size", 1, MAX_SIZE)
     if fields.integer("target_hidden_size", 1, MAX_SIZE, hidden) != hidden:
         _refuse(f"of width {hidden} for a target of another width (target_hidden_size)")
-    if layers.integer("num_hidden_layers", 1, MAX_LAYERS, 1) > 1:
-        _refuse("with more than one layer (num_hidden_layers)")
     layers.text("hidden_act", ("silu",), "silu")
     refuse_unread(layers)
     taps = fields.integers(TAPS, 0, MAX_LAYERS) if TAPS in fields else ()
+    if TAPS in fields and not taps:
+        _refuse(f"that reads no layer of its target ({TAPS})")
     if fields.integer("num_aux_hidden_states", 1, MAX_LAYERS, len(taps) or 3) != (len(taps) or 3):
         _refuse(f"that reads another number of layers than it names (num_aux_hidden_states, {TAPS})")
     each, together = fields.flag("fc_norm", False) or older_norms, fields.flag("norm_before_fc", False)
     if each and together:
         _refuse("with two kinds of norms before its features (fc_norm, norm_before_fc)")
     return Eagle3Config(
-        layers=(_layer(layers, hidden),), block_size=BLOCK_SIZE, target_layer_ids=taps,
+        layers=_layers(layers, hidden), block_size=BLOCK_SIZE, target_layer_ids=taps,
         vocab_size=layers.integer("vocab_size", 1, MAX_VOCABULARY), tables=tables,
         leftovers=("verifier_norm.", "verifier_lm_head."), hidden_size=hidden,
         intermediate_size=layers.integer("intermediate_size", 1, MAX_SIZE),
@@ -179,8 +194,13 @@ def _read(fields: Fields, layers: Fields, tables: OwnTables, older_norms: bool) 
     )  # fmt: skip
 
 
-def _layer(fields: Fields, hidden: int) -> AttentionConfig:
-    kind = cast(LayerKind, fields.texts("layer_types", KINDS, 1)[0] if "layer_types" in fields else "full_attention")
+def _layers(fields: Fields, hidden: int) -> tuple[AttentionConfig, ...]:
+    depth = fields.integer("num_hidden_layers", 1, MAX_LAYERS, 1)
+    kinds = fields.texts("layer_types", KINDS, depth) if "layer_types" in fields else ("full_attention",) * depth
+    return tuple(_layer(fields, hidden, cast(LayerKind, kind)) for kind in kinds)
+
+
+def _layer(fields: Fields, hidden: int, kind: LayerKind) -> AttentionConfig:
     heads = fields.integer("num_attention_heads", 1, MAX_HEADS)
     num_kv_heads = fields.integer("num_key_value_heads", 1, MAX_HEADS, heads)
     head_dim = read_head_dim(fields, "head_dim", hidden // heads)

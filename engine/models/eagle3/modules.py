@@ -1,15 +1,16 @@
 """EAGLE-3. Features of some target layers become one hidden state a row; a layer reads it beside the embedding of the
-token that comes next, each normed, and a head says the token after that."""
+token that comes next, each normed, and a head says the token after that. A few have ordinary layers behind it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
 from ...kernels.decode.products.head import capped_logits
-from ...kernels.reference.rope import apply_rope, inverse_frequencies
+from ...kernels.reference.rope import inverse_frequencies
 from ...kernels.weights.int8 import Int8Weight
 from ...kernels.weights.kinds import weight_of
 from ...kv_cache.cache import Cache
@@ -18,7 +19,7 @@ from ...layer_config import AttentionConfig
 from ..drafter import DraftBinding
 from ..layers import GatedMLP, RMSNorm, RopeTable, linear
 from ..paired import Drafted, PairedDrafter, Pairs
-from ..pre_norm.modules import PreNormAttention
+from ..pre_norm.modules import PreNormAttention, PreNormDecoderLayer
 from ..target import TargetModel
 from .config import Eagle3Config
 
@@ -35,14 +36,9 @@ class EagleAttention(PreNormAttention):
         for name, size in (("q_proj", layer.num_heads * layer.head_dim), ("k_proj", kv_size), ("v_proj", kv_size)):
             setattr(self, name, linear(2 * config.hidden_size, size, layer.biases))
 
-    def remember(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> None:
-        """Writes keys and values of pairs x [n, 2 * hidden] at start .. start + n - 1 into the cache."""
-        k, v = (each(x).view(len(x), -1, self.config.head_dim) for each in (self.k_proj, self.v_proj))
-        cache.write(start, apply_rope(k if self.k_norm is None else self.k_norm(k), rope), v)
-
 
 class EagleLayer(nn.Module):
-    """The layer. ``forward`` takes pairs and returns the residual stream behind it, [n, hidden]."""
+    """The first layer. ``forward`` takes pairs and returns the residual stream behind it, [n, hidden]."""
 
     def __init__(self, config: Eagle3Config, layer: AttentionConfig):
         super().__init__()
@@ -83,15 +79,21 @@ class Eagle3(PairedDrafter):
         elif config.feature_norms == "each":
             self.fc_norm = nn.ModuleList(RMSNorm(hidden, eps, "qwen") for _ in range(count))
         self.fc = linear(count * hidden, hidden, config.feature_bias)
-        self.layers = nn.ModuleList(EagleLayer(config, layer) for layer in config.layers)
+        kinds = (EagleLayer, *[PreNormDecoderLayer] * (len(config.layers) - 1))
+        self.layers = nn.ModuleList(kind(config, layer) for kind, layer in zip(kinds, config.layers, strict=True))
         self.norm = RMSNorm(hidden, eps, "qwen")
         self._bring_tables(hidden)
 
     @property
-    def layer(self) -> EagleLayer:
-        (layer,) = self.layers
-        assert isinstance(layer, EagleLayer)
-        return layer
+    def first(self) -> EagleLayer:
+        first = self.layers[0]
+        assert isinstance(first, EagleLayer)
+        return first
+
+    @property
+    def further(self) -> list[PreNormDecoderLayer]:
+        """The layers behind the first, which read no token: mostly none."""
+        return [layer for layer in self.layers if isinstance(layer, PreNormDecoderLayer)]
 
     @property
     def in_8_bits(self) -> bool:
@@ -114,11 +116,27 @@ class Eagle3(PairedDrafter):
         hidden = self.config.hidden_size
         return Pairs(features[:, -hidden:], self.fc(self.normed_features(features[:, :-hidden])))
 
-    def remember(self, pairs: Pairs, start: int, keys: LayerCache, rope: RopeTable) -> None:
-        self.layer.self_attn.remember(self.layer.join(pairs), start, keys, rope)
+    def remember(self, pairs: Pairs, start: int, keys: Sequence[LayerCache], rope: RopeTable) -> None:
+        if not self.further:
+            self.first.self_attn.remember(self.first.join(pairs), start, keys[0], rope)
+            return
+        *before, last = self.further
+        x = self._behind(pairs, start, keys, rope, before)
+        last.self_attn.remember(last.input_layernorm(x), start, keys[-1], rope)
 
-    def step(self, target: TargetModel, pair: Pairs, position: int, keys: LayerCache, rope: RopeTable) -> Drafted:
-        x = self.layer(pair, position, keys, rope, residual_normed=self.config.residual_normed)
+    def _behind(
+        self, pairs: Pairs, start: int, keys: Sequence[LayerCache], rope: RopeTable, further: list[PreNormDecoderLayer]
+    ) -> Tensor:
+        """The residual stream behind the first layer and ``further`` ones, [n, hidden]."""
+        x: Tensor = self.first(pairs, start, keys[0], rope, residual_normed=self.config.residual_normed)
+        for layer, kept in zip(further, keys[1:], strict=False):
+            x = layer(x, start, kept, rope)
+        return x
+
+    def step(
+        self, target: TargetModel, pair: Pairs, position: int, keys: Sequence[LayerCache], rope: RopeTable
+    ) -> Drafted:
+        x = self._behind(pair, position, keys, rope, self.further)
         normed = self.norm(x)
         return Drafted(capped_logits(normed, self.head_of(target), None), normed if self.config.feeds_normed else x)
 

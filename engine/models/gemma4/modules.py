@@ -146,7 +146,7 @@ class Gemma4(TargetModel):
         positions = cache.positions(start, start + ids.shape[0])
         ropes = {rope: rope_table(positions, frequencies) for rope, frequencies in self.frequencies.items()}
         x = self.embed(ids)
-        tapped: dict[int, Tensor] = {EMBEDDED: x}
+        tapped: dict[int, Tensor] = {EMBEDDED: self.embedded(ids, x)}
         layers = zip(self.layers, self.config.attention, cache.attention, strict=True)
         for index, (layer, config, layer_cache) in enumerate(layers):
             x = layer(x, start, layer_cache, ropes[config.rope])

@@ -67,7 +67,7 @@ class TilePass(Gemma4DecodePass):
             tiles=self.tiles.rows,
         )  # fmt: skip
         if (columns := self._feature_columns(EMBEDDED, 0)) is not None:
-            columns.copy_(buffers.x)
+            columns.copy_(target.embedded(self.ids, buffers.x))
 
     def attend_and_choose(self, layer: Gemma4KernelLayer, routed: Gemma4Experts) -> None:
         """Runs all of a layer before its experts, the choice of experts included, and the dense MLP."""

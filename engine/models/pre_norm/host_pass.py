@@ -76,7 +76,7 @@ class HostPass:
         cosines, sines = self._table(cache.positions(start, start + n))
         mask = _mask(n, start, num_heads // num_kv) if 1 < n <= MAX_ROWS else None
         x = self._target.embed(ids)
-        tapped: dict[int, Tensor] = {EMBEDDED: x}
+        tapped: dict[int, Tensor] = {EMBEDDED: self._target.embedded(ids, x)}
         for index, (layer, layer_cache) in enumerate(zip(self._layers, cache.attention, strict=True)):
             heads = layer.qkv.linear((x * layer.attention_scale).to(_ROUNDED)).div(self._size(x)).view(n, -1, head_dim)
             turned = torch.addcmul(heads * cosines, heads.roll(head_dim // 2, -1), sines)

@@ -25,8 +25,8 @@ from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput
 from .config import PreNormConfig
 
 
-class Attending(Protocol):
-    """What attention needs to know of a model's config."""
+class LayerShape(Protocol):
+    """What a layer needs to know of a model's config."""
 
     @property
     def hidden_size(self) -> int: ...
@@ -36,10 +36,16 @@ class Attending(Protocol):
     def norm_style(self) -> Literal["gemma", "qwen"]: ...
     @property
     def head_norms(self) -> bool: ...
+    @property
+    def intermediate_size(self) -> int: ...
+    @property
+    def activation(self) -> Activation: ...
+    @property
+    def moe(self) -> MoeConfig | None: ...
 
 
 class PreNormAttention(AttentionModule):
-    def __init__(self, layer: AttentionConfig, config: Attending):
+    def __init__(self, layer: AttentionConfig, config: LayerShape):
         super().__init__(layer)
         hidden, kv_size = config.hidden_size, layer.num_kv_heads * layer.head_dim
         self.q_proj = linear(hidden, layer.num_heads * layer.head_dim, layer.biases)
@@ -67,6 +73,11 @@ class PreNormAttention(AttentionModule):
             mixed = sink_attention(q, k, v, self.sinks, window=window, scale=scale)
         out: Tensor = self.o_proj(mixed)
         return out
+
+    def remember(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> None:
+        """Writes keys and values of rows x at start .. start + n - 1 into the cache."""
+        k, v = (each(x).view(len(x), -1, self.config.head_dim) for each in (self.k_proj, self.v_proj))
+        cache.write(start, apply_rope(k if self.k_norm is None else self.k_norm(k), rope), v)
 
     def merge(self, *names: str) -> None:
         super().merge(*names)
@@ -113,7 +124,7 @@ class SparseMLP(nn.Module):
 
 
 class PreNormDecoderLayer(nn.Module):
-    def __init__(self, config: PreNormConfig, layer: AttentionConfig):
+    def __init__(self, config: LayerShape, layer: AttentionConfig):
         super().__init__()
         hidden, eps = config.hidden_size, config.rms_norm_eps
         self.self_attn = PreNormAttention(layer, config)
@@ -192,7 +203,7 @@ class PreNormTarget(OneRopeTarget):
             return self.host_pass(ids, start, cache, taps)
         rope = rope_table(cache.positions(start, start + ids.shape[0]), self.frequencies)
         x = self.embed(ids)
-        tapped: dict[int, Tensor] = {EMBEDDED: x}
+        tapped: dict[int, Tensor] = {EMBEDDED: self.embedded(ids, x)}
         for index, (layer, layer_cache) in enumerate(zip(self.layers, cache.attention, strict=True)):
             x = layer(x, start, layer_cache, rope)
             if index in taps:

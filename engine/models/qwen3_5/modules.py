@@ -224,7 +224,7 @@ class Qwen35Target(pre_norm.OneRopeTarget):
     def forward(self, ids: Tensor, start: int, cache: Cache, taps: Sequence[int] = ()) -> TargetOutput:
         rope = rope_table(cache.positions(start, start + ids.shape[0]), self.frequencies)
         x = self.embed(ids)
-        tapped: dict[int, Tensor] = {EMBEDDED: x}
+        tapped: dict[int, Tensor] = {EMBEDDED: self.embedded(ids, x)}
         for index, (layer, state) in enumerate(zip(self.layers, cache.layers, strict=True)):
             x = layer(x, start, state, rope)
             if index in taps:

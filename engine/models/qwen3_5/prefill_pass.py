@@ -56,7 +56,7 @@ class Qwen35PrefillPass:
             return features[:, slots[index] * config.hidden_size :][:, : config.hidden_size]
 
         if (embedded := columns(EMBEDDED)) is not None:
-            embedded.copy_(x)
+            embedded.copy_(self._target.embedded(ids, x))
         for index, layer in enumerate(self._layers):
             mixer = layer.mixer
             mixed = (

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import pytest
 
 from dflash_tui.core.attachments.attachment import Attachment
-from dflash_tui.core.conversation.context import MARKUP, Ruler, fit, room_words, summary_request
-from dflash_tui.core.conversation.folds import before_question, behind_question, below_answer, folds, words_of
+from dflash_tui.core.conversation.context import MARKUP, Ruler, fit, summary_request
+from dflash_tui.core.conversation.folds import before_question, behind_question, folds, words_of
 from dflash_tui.core.conversation.question_context import Carried, QuestionContext, messages_of, pastes_in
 from dflash_tui.core.conversation.turn import Turn
-from dflash_tui.core.files.running import RunResult
 from engine.commands import Ask, GenerationSettings, Message
 
 from ..answers_for_tests import answered
@@ -63,11 +62,6 @@ def test_a_question_that_never_fits() -> None:
     assert fit([], None, "short", 150, words, file).left_out is None
 
 
-def test_a_question_that_fits_alone_only() -> None:
-    found = fit(talk(3), None, LONG, 250, words)
-    assert found.left_out == (1, 2, 3)
-
-
 def test_the_summary_is_of_what_goes() -> None:
     said = talk(6)
     request = summary_request(said, (1, 2, 3), None, 100_000, words)
@@ -100,15 +94,9 @@ def test_a_source_that_counts_is_believed() -> None:
     assert ruler.text("") == 0
 
 
-def test_words_for_what_is_left() -> None:
-    assert room_words(6592, 8192) == "about 1,600 tokens still fit, some 1,200 words"
-    assert room_words(8191, 8192) == room_words(9000, 8192) == "next to nothing more fits"
-
-
 def test_folded_lines_and_their_texts_are_in_the_same_order() -> None:
     first, second = talk(2, "Fine.")
     first.attached = QuestionContext((Attachment("a.txt", "aaa", 3), Attachment("b.txt", "bbb")))
-    first.runs = [RunResult(1, "ended", 0, 0.1, "out\n" * 20), RunResult(1, "timeout", None, 10.0, "")]
     second.question = "See ppp\n, ppp and ppp"
     pastes = pastes_in(second.question, ("ppp\n", "ppp", "gone"))
     second.attached = QuestionContext((Attachment("c.txt", "ccc"),), (1,), Carried("summary", "In short."), pastes)
@@ -118,9 +106,8 @@ def test_folded_lines_and_their_texts_are_in_the_same_order() -> None:
     spans = []
     for each in (first, second):
         spans += [*before_question(each.attached), *words_of(each.question, each.attached)]
-        spans += [*behind_question(each.attached), *below_answer(each.runs)]
+        spans += behind_question(each.attached)
     heads = [span.text.strip() for span in spans if span.style == "fold"]
     found = folds([first, second])
     assert heads == [fold.head for fold in found]
-    assert [fold.text[:3] for fold in found] == ["aaa", "bbb", "out", "", "In ", "ppp", "ppp", "ccc"]
-    assert sum(span.style == "output" for span in spans) == 8, "the beginning of what was written"
+    assert [fold.text[:3] for fold in found] == ["aaa", "bbb", "In ", "ppp", "ppp", "ccc"]

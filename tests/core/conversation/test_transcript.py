@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.conversation.transcript import retell
-from dflash_tui.core.conversation.turn import CUT_OFF
-from dflash_tui.core.export.document import ExportedAnswer, conversation_document
+from dflash_tui.core.conversation.turn import CUT_OFF, Turn
+from dflash_tui.core.export.document import conversation_document
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog, load_session
 from dflash_tui.core.text.spans import Span
 from engine.commands import GenerationSettings
@@ -69,7 +69,7 @@ def test_what_comes_back_is_what_was_shown(tmp_path: Path, steps: list[Step], re
     spans, chat = told(kept(tmp_path, events))
     assert spans == played(events)
     (turn,) = chat.turns
-    assert list(turn.history) == steps
+    assert list(turn.rounds) == steps
     assert (turn.started, turn.prefill_ms, turn.finished) == (STARTED, 12.5, events[-1])
 
 
@@ -118,7 +118,7 @@ def test_an_error_comes_back_in_its_place(tmp_path: Path) -> None:
 def test_a_conversation_can_be_exported_round_by_round(tmp_path: Path) -> None:
     steps = [make_step(0, 0, index=0), make_step(3, 5)]
     (section,) = conversation_document(kept(tmp_path, turn_of(steps))).sections
-    assert isinstance(section, ExportedAnswer) and list(section.steps) == steps
+    assert isinstance(section, Turn) and list(section.rounds) == steps
     assert (section.question, section.settings, section.reason) == ("question", STARTED.settings, "stop")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from dflash_tui.core.conversation.slash import SlashError
-from dflash_tui.core.desk.views import Comparison
 from dflash_tui.core.sessions.sessions import load_session
 
 from .conftest import Sit
@@ -13,7 +12,7 @@ from .conftest import Sit
 
 def test_branches_are_named_gone_to_and_listed(sit: Sit) -> None:
     seat = sit()
-    assert "no question yet" in seat.type("/tree", "/name side", "/compare")
+    assert "no question yet" in seat.type("/tree", "/name side")
     seat.type("one", "two", "/edit 1 uno", "/name side", "/go 1")
     assert ("named", 3) in seat.face.changes and seat.face.changes[-1] == ("path", 0)
     assert [each.question for each in seat.desk.chat.tree.path] == ["one"]
@@ -30,9 +29,11 @@ def test_branches_are_named_gone_to_and_listed(sit: Sit) -> None:
 
 def test_the_versions_keys_turn_over_what_was_turned_last(sit: Sit) -> None:
     seat = sit()
-    assert "Nothing here has versions" in seat.type("one", "/compare")
-    seat.type("/retry", "two", "/edit 3 TWO")
+    seat.type("one")
     desk = seat.desk
+    with pytest.raises(SlashError, match="Nothing here has versions"):
+        desk.turnable()
+    seat.type("/retry", "two", "/edit 3 TWO")
     assert desk.turnable(-1) == (4, "question"), "the newest first"
     desk.turn_over(2, "answer", -1)
     assert seat.face.changes[-1] == ("path", 0) and desk.chat.tree.here == 1
@@ -43,21 +44,6 @@ def test_the_versions_keys_turn_over_what_was_turned_last(sit: Sit) -> None:
     assert desk.turnable(-1) == (2, "answer"), "although another is newer"
     desk.turn_over(4, "question", -1)
     assert seat.face.changes[-1] == ("place", 3)
-
-
-def test_two_versions_are_compared_by_number_or_as_the_newest_that_has_some(sit: Sit) -> None:
-    seat = sit()
-    seat.type("one", "/retry temp 0.5", "two")
-    said = seat.type("/compare")
-    assert "temperature: 0.0, then 0.5" in said and "The texts are the same" in said
-    seat.type("/compare 3 1")
-    assert "has one version" in seat.type("/compare 3") and "takes" in seat.type("/compare 1 2 3")
-    pairs = [
-        tuple(view.versions[place].number for place in view.places)
-        for view in seat.face.shown
-        if isinstance(view, Comparison)
-    ]
-    assert pairs == [(1, 2), (1, 3)]
 
 
 def test_a_place_that_was_found_is_gone_to_wherever_it_is(sit: Sit) -> None:

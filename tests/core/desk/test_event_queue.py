@@ -27,11 +27,11 @@ def test_history_session_and_trace_share_their_blocks(tmp_path: Path) -> None:
             queue.put(step)
         for event in queue.take(1000):
             reducer.apply(event)
-        assert reducer.turn is not None and list(reducer.turn.history) == steps
+        assert reducer.turn is not None and list(reducer.turn.rounds) == steps
         queue.put(TurnFinished(turn, "stop", "".join(token.text for step in steps for token in step.emitted)))
     queue.log.close()
     trace.close()
-    kept = [block for turn in reducer.turns for block in turn.history._log.blocks]
+    kept = [block for turn in reducer.turns for block in turn.rounds.blocks]
     lines = [json.loads(line) for line in log.path.read_text().splitlines()]
     written = [b64decode(line) for line in lines if isinstance(line, str)]
     assert len(kept) == 4 and kept == written

@@ -12,7 +12,6 @@ from dflash_tui.core.desk.lanes import question_of
 from dflash_tui.core.desk.views import RoundView
 from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.sessions.archive import open_session, reopen
-from dflash_tui.core.sessions.sessions import load_session
 from engine.events import TurnStarted
 
 from .conftest import ANSWER, Sit
@@ -27,27 +26,6 @@ def test_code_is_saved_by_number_by_name_and_all_of_it(sit: Sit, tmp_path: Path)
     assert "is not a file name inside" in seat.type("/save ../out.py")
     assert "Code block 1: print(1)" in seat.type("/copy 1")
     assert "The answer: " in seat.type("/copy answer")
-
-
-def test_a_block_runs_only_when_the_user_agrees_and_what_it_printed_is_kept(sit: Sit) -> None:
-    seat = sit()
-    seat.face.choices = ["no", None, "yes"]
-    seat.type("hi", "/run", "/run", "/run 1")
-    (run,) = seat.desk.chat.tree[1].runs
-    assert run.output == "1\n" and ("ran", 1) in seat.face.changes and seat.desk.program.block == 0
-    assert "print(1)" in seat.face.asked[0].detail and load_session(seat.queue.log.path).turns[0].runs
-    seat.face.remote = True
-    assert "on the machine that serves" in seat.type("/run", "/open")
-
-
-def test_one_program_runs_at_a_time_and_for_the_conversation_that_it_is_of(sit: Sit) -> None:
-    seat = sit()
-    seat.face.work, seat.face.choices = [], ["yes", "yes"]
-    assert "A program runs already" in seat.type("hi", "/run", "/run") and seat.desk.program.block == 1
-    seat.type("/new", "other")
-    assert seat.desk.program.stop()
-    seat.face.work.pop()()
-    assert not seat.desk.program.stop() and not any(each.runs for each in seat.desk.chat.tree)
 
 
 def test_without_a_screen_nothing_is_opened(sit: Sit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 
 from dflash_tui.core.figures.statistics import AcceptanceStatistics
-from dflash_tui.core.rounds.history import history_of
 from engine.events import Step
 from engine.rounds.statistics import TurnMeter
+from engine.rounds.store import RoundStore
 from support.events_for_tests import make_step
 from tests.core.replay.steps import turns
 from tests.core.rounds_for_tests import rounds
 
 
 def count(steps: list[Step]) -> AcceptanceStatistics:
-    return history_of(steps).acceptance(-1)
+    return RoundStore(steps).acceptance(-1)
 
 
 @given(turns())

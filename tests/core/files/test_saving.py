@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.core.files.saving import SavingError, save_block, save_text
+from dflash_tui.core.files.saving import SavingError, save_block
 from dflash_tui.core.text.fences import CodeBlock
 from tests.pace import examples
 
@@ -27,12 +27,6 @@ def test_bytes_are_verbatim_and_the_directory_is_created(tmp_path: Path) -> None
     assert path == tmp_path / "a" / "b" / "index.html"
     assert path.read_bytes() == content.encode()
     assert files(tmp_path) == ["a/b/index.html"]
-
-
-def test_names_given_missing_and_with_folders(tmp_path: Path) -> None:
-    assert save_block(block("x"), tmp_path, filename="page.html").name == "page.html"
-    assert save_block(block("x", filename=None), tmp_path).name == "block-3.txt"
-    assert save_block(block("x", "src/app.py"), tmp_path) == tmp_path / "src" / "app.py"
 
 
 def test_nothing_is_overwritten_and_the_same_bytes_are_kept_once(tmp_path: Path) -> None:
@@ -124,26 +118,11 @@ def test_a_symbolic_link_is_neither_followed_nor_replaced(tmp_path: Path) -> Non
     assert (outside.read_text(), (inside / "index.html").is_symlink()) == ("mine", True)
 
 
-def test_the_directory_itself_may_be_a_link(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "out").symlink_to(tmp_path / "real")
-    save_block(block("x"), tmp_path / "out")
-    assert files(tmp_path / "real") == ["index.html"]
-
-
 def test_an_unwritable_directory_is_explained(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file, not a folder")
     with pytest.raises(SavingError, match="was not written") as caught:
         save_block(block("x"), tmp_path / "out")
     assert "another folder" in caught.value.hint
-
-
-def test_a_working_directory_that_is_gone_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "gone").mkdir()
-    monkeypatch.chdir(tmp_path / "gone")
-    (tmp_path / "gone").rmdir()
-    with pytest.raises(SavingError, match="was not written: No such file"):
-        save_text("text", Path("dflash-out"), "a.txt")
 
 
 def test_a_full_disk_leaves_no_half_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

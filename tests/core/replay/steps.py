@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from dflash_tui.core.records.rows import CHANNELS, SOURCES, VERDICTS
 from engine.events import (
     DraftToken,
     EmittedToken,
@@ -20,6 +19,7 @@ from engine.events import (
     TurnStarted,
     WidthChoice,
 )
+from engine.rounds.rows import CHANNELS, SOURCES, VERDICTS
 from support.events_for_tests import make_step
 
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.25, "Hello", "sdpa", "sdpa", "0a1b", "2c3d")

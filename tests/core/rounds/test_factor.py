@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from dflash_tui.core.rounds.factor import Around, after, factor_of, factors
-from dflash_tui.core.rounds.history import history_of
 from engine.events import Step
+from engine.rounds.store import RoundStore
 from engine.speculation.one_row import OneRowPasses
 from support.events_for_tests import make_step
 
@@ -72,7 +72,7 @@ LOADS: dict[str, Load] = {
 @pytest.mark.parametrize("seed", range(5))
 def test_a_factor_is_right_within_a_tenth_under_any_load(load: Load, seed: int) -> None:
     played = list(Machine(load, Random(seed)).answer(200))
-    history = history_of(step for step, _ in played)
+    history = RoundStore(step for step, _ in played)
     found = factor_of(history, -1, Around())
     assert found is not None and found.times == pytest.approx(truth(played), rel=0.1)
     assert found.times <= (history.num_tokens - 1) / 200
@@ -82,13 +82,13 @@ def test_a_factor_is_right_within_a_tenth_under_any_load(load: Load, seed: int) 
 
 def test_it_is_about_right_until_enough_was_measured_and_then_stays_in_sight() -> None:
     machine, around = Machine(LOADS["quiet"], Random(1)), Around()
-    assert factor_of(history_of([make_step(0, 0, index=0), make_step(2, 5)]), -1, around) is None, "nothing to say"
-    first = history_of(step for step, _ in machine.answer(12))
+    assert factor_of(RoundStore([make_step(0, 0, index=0), make_step(2, 5)]), -1, around) is None, "nothing to say"
+    first = RoundStore(step for step, _ in machine.answer(12))
     found = factor_of(first, -1, around)
     assert found is not None and found.about
     around = Around(after(around, first))
     for _ in range(4):
-        history = history_of(step for step, _ in machine.answer(60))
+        history = RoundStore(step for step, _ in machine.answer(60))
         found = factor_of(history, -1, around)
         around = Around(after(around, history))
     assert found is not None and not found.about
@@ -96,7 +96,7 @@ def test_it_is_about_right_until_enough_was_measured_and_then_stays_in_sight() -
 
 def test_rounds_that_seem_cheaper_than_a_pass_over_one_row_are_noise() -> None:
     steps = [replace(make_step(3, 5, index=index, time=index / 100), alone_ms=50.0) for index in range(9)]
-    found = factor_of(history_of(steps), -1, Around())
+    found = factor_of(RoundStore(steps), -1, Around())
     assert found is not None and found.times == 4.0, "tokens of a round, and never more"
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.lenses import LEGENDS, LENSES, Lens, LensReading, bin_of, next_lens
 from engine.events import DraftToken, EmittedToken, Step
+from engine.rounds.store import RoundStore
 from tests.pace import examples
 
 FEW = settings(max_examples=examples(30), deadline=None)
@@ -33,7 +33,7 @@ def answers(draw: st.DrawFn) -> list[Step]:
 
 def shades(lens: Lens, steps: list[Step]) -> list[str | None]:
     """Every token's shade, with the answer there as a whole."""
-    history = StepHistory()
+    history = RoundStore()
     for step in steps:
         history.append(step)
     reading = LensReading(lens, history)
@@ -64,7 +64,7 @@ def test_verdicts_and_plain_text_need_no_shade(steps: list[Step]) -> None:
 
 
 def test_a_running_answer_is_read_as_it_grows() -> None:
-    history = StepHistory()
+    history = RoundStore()
     reading = LensReading("confidence", history)
     assert reading.shade(0) is None
     for index in range(70):

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dflash_tui.core.records.numbers import SECOND
-from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.rate_meter import RateMeter
+from engine.rounds.numbers import SECOND
+from engine.rounds.store import RoundStore
 from support.events_for_tests import make_step
 
 WAITS, TOKENS = st.integers(1, 700_000), st.integers(1, 16)
@@ -16,9 +16,9 @@ PACES = st.lists(st.tuples(WAITS, TOKENS), min_size=1, max_size=60)
 """Rounds: microseconds since the one before, and tokens."""
 
 
-def history_of(rounds: list[tuple[float, int]]) -> StepHistory:
+def history_of(rounds: list[tuple[float, int]]) -> RoundStore:
     """Of rounds that end at a time, in seconds, and emit so many tokens."""
-    history = StepHistory()
+    history = RoundStore()
     for index, (time, tokens) in enumerate(rounds):
         history.append(make_step(tokens - 1, tokens - 1, index=index, time=round(time, 6)))
     return history
@@ -57,7 +57,7 @@ def test_following_round_by_round_measures_what_measuring_the_whole_does(
     times = [time / SECOND for time in accumulate(wait for wait, _ in rounds)]
     times[backwards:] = times[backwards:][::-1]
     whole = history_of(list(zip(times, [tokens for _, tokens in rounds], strict=True)))
-    growing = StepHistory()
+    growing = RoundStore()
     meter = RateMeter(growing)
     for step in whole:
         growing.append(step)

@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.playback import (
     FULL,
     LEAST_PHASE,
@@ -20,6 +17,7 @@ from dflash_tui.core.rounds.playback import (
 )
 from dflash_tui.core.rounds.slow_motion import TEACHING_PACE, SlowMotion
 from engine.events import Step
+from engine.rounds.store import RoundStore
 from support.events_for_tests import make_step
 from tests.pace import examples
 
@@ -28,8 +26,8 @@ from ..rounds_for_tests import rounds
 FEW = settings(max_examples=examples(30), deadline=None)
 
 
-def packed(steps: list[Step]) -> StepHistory:
-    history = StepHistory()
+def packed(steps: list[Step]) -> RoundStore:
+    history = RoundStore()
     for step in steps:
         history.append(step)
     return history
@@ -40,7 +38,7 @@ HISTORIES = rounds().map(packed)
 
 @given(HISTORIES, st.floats(SLOWEST, FULL), st.integers(1, 40))
 @FEW
-def test_an_answer_takes_its_own_time_over_the_pace(history: StepHistory, pace: float, frames: int) -> None:
+def test_an_answer_takes_its_own_time_over_the_pace(history: RoundStore, pace: float, frames: int) -> None:
     """However the viewer's seconds are cut into frames, the rounds take as long as they took, divided by the pace."""
     player = Player(history, 0)
     length = sum(round_seconds(history, step) for step in range(len(history))) / pace
@@ -54,7 +52,7 @@ def test_an_answer_takes_its_own_time_over_the_pace(history: StepHistory, pace: 
 
 @given(HISTORIES)
 @FEW
-def test_phase_by_phase_shows_every_phase_of_every_round_once(history: StepHistory) -> None:
+def test_phase_by_phase_shows_every_phase_of_every_round_once(history: RoundStore) -> None:
     player = Player(history, 0)
     first = (0, player.phase)
     seen = [first]
@@ -84,13 +82,6 @@ def motion_at(step: int, *, teaching: bool = True) -> SlowMotion:
     return motion
 
 
-def test_teaching_starts_slowly_with_an_empty_block() -> None:
-    motion = motion_at(1)
-    assert (motion.pace, motion.phase, motion.playing) == (TEACHING_PACE, "block", True)
-    motion.tick(5 * 0.1 / TEACHING_PACE)
-    assert motion.step > 1
-
-
 def test_every_phase_can_be_seen_however_fast_the_machine_was() -> None:
     """Rounds of 2 ms, as on a GPU: the viewer's clock shows each phase for more than half a second."""
     history = packed([make_step(4, 15, index=index, time=0.002 * (index + 1)) for index in range(4)])
@@ -105,16 +96,6 @@ def test_every_phase_can_be_seen_however_fast_the_machine_was() -> None:
         seen[place] = seen.get(place, 0.0) + 0.01
     assert motion.at_end and len(seen) == 3 * len(PHASES)
     assert min(seen.values()) >= LEAST_PHASE / TEACHING_PACE - 0.02 > 0.5
-
-
-def test_without_phases_rounds_appear_whole() -> None:
-    motion = motion_at(1, teaching=False)
-    motion.set_pace(0.5)
-    phases = set()
-    for tick in range(1, 9):
-        motion.tick(0.1 * tick)
-        phases.add(motion.phase)
-    assert phases == {"emit"} and motion.step == 5
 
 
 def test_a_pause_stops_the_clock_and_going_on_does_not_jump() -> None:
@@ -138,12 +119,6 @@ def test_who_wants_no_motion_gets_none() -> None:
     assert motion.phase == "draft"
 
 
-@pytest.mark.parametrize("pace", [0.0, 0.009, 1.1, -1])
-def test_a_pace_outside_is_refused(pace: float) -> None:
-    with pytest.raises(ValueError, match="The pace must be between"):
-        SlowMotion().set_pace(pace)
-
-
 def test_the_game_asks_before_the_target_has_spoken_and_once_a_round() -> None:
     motion = motion_at(3)
     motion.quiz = Quiz()
@@ -160,29 +135,6 @@ def test_the_game_asks_before_the_target_has_spoken_and_once_a_round() -> None:
     assert motion.waiting and motion.step == 4
     motion.answer(8)
     assert motion.quiz.score == "1 of 2 right, off by 2.0 on average"
-
-
-def test_the_game_asks_about_what_is_checked() -> None:
-    """Who says more than that could never win."""
-    motion = SlowMotion()
-    motion.teach()
-    step = replace(make_step(1, 15, index=1, time=0.2), verify_width=3)
-    motion.begin(packed([make_step(0, 0, index=0), step]), 1, now=0.0)
-    motion.quiz = Quiz()
-    motion.change_phase(1)
-    assert motion.waiting and motion.num_guesses == 2
-
-
-def test_stepping_by_hand_meets_the_question_too() -> None:
-    motion = motion_at(3)
-    motion.quiz = Quiz()
-    motion.change_phase(1)
-    assert motion.waiting and motion.phase == "draft"
-    motion.change_phase(1)
-    assert motion.waiting and motion.phase == "draft", "the verdict must not show before the guess"
-    motion.change_phase(-1)
-    motion.change_phase(-1)
-    assert motion.step == 2 and not motion.waiting
 
 
 @given(st.lists(st.tuples(st.integers(0, 15), st.integers(0, 15)), min_size=1, max_size=20))

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.core.rounds.history import StepHistory
 from dflash_tui.core.rounds.travel import Position, Traveller
 from engine.events import Step
+from engine.rounds.store import RoundStore
 from tests.pace import examples
 
 from ..rounds_for_tests import rounds
@@ -19,7 +19,7 @@ FEW = settings(max_examples=examples(30), deadline=None)
 class Turn:
     number: int
     num_prompt_tokens: int = 0
-    history: StepHistory = field(default_factory=StepHistory)
+    rounds: RoundStore = field(default_factory=RoundStore)
 
 
 CONVERSATIONS = st.lists(rounds(), min_size=1, max_size=4)
@@ -31,9 +31,9 @@ def travels(conversation: list[list[Step]]) -> tuple[Traveller, list[Position], 
     for number, steps in enumerate(conversation):
         turn = Turn(2 * number + 1)
         for step in steps:
-            turn.history.append(replace(step, turn=turn.number))
+            turn.rounds.append(replace(step, turn=turn.number))
         turns += [turn, Turn(2 * number + 2)]
-    places = [Position(turn.number, step) for turn in turns for step in range(len(turn.history))]
+    places = [Position(turn.number, step) for turn in turns for step in range(len(turn.rounds))]
     return Traveller(lambda: turns), places, [step for steps in conversation for step in steps]
 
 
@@ -110,12 +110,3 @@ def test_a_number_outside_leads_to_the_nearest_round(conversation: list[list[Ste
     travel, places, _ = travels(conversation)
     last = len(conversation[0]) - 1
     assert travel.at(places[0].turn, number) == Position(places[0].turn, min(max(number, 0), last))
-
-
-@given(rounds())
-@FEW
-def test_an_answer_is_looked_at_from_its_first_draft_on(steps: list[Step]) -> None:
-    travel, places, steps = travels([steps])
-    drafted = [place for place, step in zip(places, steps, strict=True) if step.draft]
-    assert travel.beginning(1) == (drafted[0] if drafted else places[min(1, len(places) - 1)])
-    assert travel.beginning(2) is None

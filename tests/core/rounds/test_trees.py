@@ -9,20 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.app.chat.step_words import remark
 from dflash_tui.app.widgets.rounds.step_table import Scene, scene_lines
-from dflash_tui.core.export.document import ExportedPage, collect
-from dflash_tui.core.export.html import to_html
+from dflash_tui.core.export.document import ExportedPage
 from dflash_tui.core.export.json_export import to_json
 from dflash_tui.core.rounds.cells import round_cells
-from dflash_tui.core.rounds.history import StepHistory, history_of
 from dflash_tui.core.rounds.inspection import Inspection, inspect_step
 from dflash_tui.core.rounds.lenses import LensReading, bin_of
-from dflash_tui.core.rounds.playback import Phase, Quiz
-from dflash_tui.core.rounds.slow_motion import SlowMotion
+from dflash_tui.core.rounds.playback import Phase
 from dflash_tui.core.rounds.trees import accepted_drafts, further_choices, num_positions
 from engine.events import EmittedToken, Step, TurnFinished, TurnStarted, WidthChoice, event_from_dict
+from engine.rounds.store import RoundStore
 from support.events_for_tests import CHANCES, CHOICES, make_step, make_tree_step
+from tests.core.answers_for_tests import turns_of
 from tests.pace import examples
 
 SECOND = make_tree_step((0, 1, 0, 0))
@@ -49,7 +47,7 @@ def cells(step: Step, label: str, phase: Phase = "emit") -> list[str]:
 
 def answer_of(*steps: Step) -> ExportedPage:
     return ExportedPage(
-        "Why?", collect([TurnStarted(1, 5, 0, {}, "Why?"), *steps, TurnFinished(1, "stop", "")]).answers()
+        "Why?", tuple(turns_of([TurnStarted(1, 5, 0, {}, "Why?"), *steps, TurnFinished(1, "stop", "")]))
     )
 
 
@@ -112,23 +110,6 @@ def test_every_position_of_a_tree_has_a_sentence(step: Step) -> None:
     assert set(outcomes[num_positions(step) :]) <= {"unverified", "bonus"} and "ended" not in outcomes
 
 
-def test_a_round_with_a_tree_is_summed_up() -> None:
-    assert seen(SECOND).summary == "kept 3, plus a bonus · checked a tree of 15 over 5 positions"
-    assert seen(NONE).summary == "kept 0, then corrected · checked a tree of 15 over 5 positions"
-    assert seen(make_tree_step((9,), rows=3)).summary.endswith("checked a tree of 2 over 2 positions")
-    assert seen(make_tree_step((9,), rows=2)).summary.endswith("checked a tree of 1 over 1 position")
-    stopped = replace(SECOND, emitted=SECOND.emitted[:3])
-    assert seen(stopped).summary.startswith("kept 3, then the answer ended: the rest was not needed ·")
-    assert {column.outcome for column in seen(stopped).columns[3:5]} == {"ended"}
-
-
-def test_the_edge_of_a_tree_says_why_it_is_no_larger() -> None:
-    choice = WidthChoice(0.04, 0.02, 2500.0)
-    small = replace(make_tree_step((0,), rows=12), choice=choice)
-    assert seen(small).width[0] == "checked the 11 likeliest: the 12th is kept in 4% of such rounds and costs 0.02 ms"
-    assert seen(replace(SECOND, choice=choice)).width[0].startswith("checked the 15 likeliest: the 15th is kept in 4%")
-
-
 def test_phases_show_the_block_then_all_choices_then_verdicts() -> None:
     assert cells(SECOND, "or 2nd", "block") == []
     assert cells(SECOND, "or 2nd", "draft") == cells(SECOND, "or 2nd", "verify") == ["·w1b", "·w2b", "·w3b"]
@@ -137,24 +118,10 @@ def test_phases_show_the_block_then_all_choices_then_verdicts() -> None:
     assert any("as long as one of them is" in line for line in lines(SECOND, "judge"))
 
 
-def test_the_game_asks_for_the_drafters_first_choices() -> None:
-    motion, history = SlowMotion(), StepHistory()
-    history.append(make_step(0, 0, index=0))
-    history.append(replace(SECOND, time=0.2))
-    motion.teach()
-    motion.quiz = Quiz()
-    motion.stand(history, 1)
-    motion.change_phase(1)
-    assert motion.waiting and motion.num_guesses == len(SECOND.draft)
-    assert remark(motion, seen(SECOND)).startswith(f"How many of the {len(SECOND.draft)} guesses")
-    motion.answer(3)
-    assert motion.quiz.num_right == 1
-
-
 @given(trees)
 @settings(max_examples=examples(30))
 def test_confidence_is_that_of_the_choice_which_was_kept(step: Step) -> None:
-    history = StepHistory()
+    history = RoundStore()
     history.append(step)
     reading = LensReading("confidence", history)
     expected = [f"sure-{bin_of(token.probability) + 1}" for token in accepted_drafts(step)] + ["undrafted"]
@@ -165,18 +132,9 @@ def test_confidence_is_that_of_the_choice_which_was_kept(step: Step) -> None:
 
 @given(st.lists(trees, min_size=1, max_size=8))
 def test_counts_are_of_verified_tokens_and_of_kept_positions(steps: list[Step]) -> None:
-    counted = history_of(steps).acceptance(-1)
+    counted = RoundStore(steps).acceptance(-1)
     assert counted.num_draft_tokens == sum(len(step.tree) for step in steps)
     assert sum(counted.corrected) == sum(step.emitted[-1].verdict == "corrected" for step in steps)
-
-
-def test_a_page_tells_all_choices_and_the_chance_of_the_kept_one() -> None:
-    page = to_html(answer_of(make_step(0, 0, index=0), SECOND))
-    (rounds,) = json.loads(page.partition('id="data">')[2].partition("</script>")[0])
-    text, verdict, target, drafter, _, why = rounds[1]["tokens"][1]
-    assert (text, verdict, target, drafter) == ("·w2b", "accepted", 0.3, 0.25)
-    assert why.endswith("The drafter's choices here: “·w2a” 55%, “·w2b” 25%, “·w2c” 12%.")
-    assert [cell[0] for cell in rounds[1]["cells"]][:3] == ["·w1a", "·w2b", "·w3a"]
 
 
 @given(trees)

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from dflash_tui.core.records.blocks import columns_of
 from dflash_tui.core.sessions.archive import list_sessions
 from dflash_tui.core.sessions.session_file import FORMAT_VERSION
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog, load_session
 from engine.events import TurnStarted
+from engine.rounds.blocks import columns_of
+from engine.rounds.rows import row_of
 from support.events_for_tests import make_step
 
 from .test_sessions import READY, say
@@ -26,7 +27,7 @@ def asked(turn: object, text: object = "q", **more: object) -> dict[str, Any]:
 
 
 def answered(turn: object, text: object = "a") -> list[Any]:
-    line = columns_of(1, 0, [make_step(0, 0, text="a")])
+    line = columns_of(0, [row_of(make_step(0, 0, text="a"))])
     line[0], line[4] = turn, [text]
     return line
 

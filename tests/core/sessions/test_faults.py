@@ -22,6 +22,7 @@ from dflash_tui.core.sessions.session_file import append, close, encode, open_wh
 from dflash_tui.core.sessions.sessions import SUFFIX, SessionLog, append_title, load_session
 from engine.events import EmittedToken, EngineReady, Step, TurnFinished
 from support.events_for_tests import make_step
+from tests.pace import only_in_ci
 
 CALLS = ("open", "write", "read", "lseek", "ftruncate", "fstat")
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.5)
@@ -69,7 +70,7 @@ EVERYTHING = [(turn, f"question {turn}", "one two three") for turn in (1, 2, 3)]
 
 @pytest.mark.parametrize("deleted", [False, True], ids=["there", "deleted"])
 @pytest.mark.parametrize("fault", [broken, short])
-@pytest.mark.parametrize("lasting", [False, True], ids=["once", "for good"])
+@pytest.mark.parametrize("lasting", [False, only_in_ci(True)], ids=["once", "for good"])
 def test_what_was_said_before_a_fault_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Fault, lasting: bool, deleted: bool
 ) -> None:
@@ -159,7 +160,7 @@ for turn in range(1, 1000):
 """
 
 
-@pytest.mark.parametrize("after", [1, 39, 40, 41, 80, 137])
+@pytest.mark.parametrize("after", [1, 40, 137])
 def test_a_kill_loses_at_most_the_round_in_flight(tmp_path: Path, after: int) -> None:
     """A real one: what the program said that it wrote is there, in its order, whatever it was about to do."""
     path = tmp_path / "x.jsonl"
@@ -168,7 +169,7 @@ def test_a_kill_loses_at_most_the_round_in_flight(tmp_path: Path, after: int) ->
         told = [tuple(map(int, program.stdout.readline().split())) for _ in range(after)]
         program.kill()
         told += [tuple(map(int, line.split())) for line in program.stdout]
-    rounds = [(turn.number, step.index) for turn in load_session(path).tree for step in list(turn.history)]
+    rounds = [(turn.number, step.index) for turn in load_session(path).tree for step in list(turn.rounds)]
     assert rounds[: len(told)] == told and len(rounds) <= len(told) + 1
 
 
@@ -197,7 +198,7 @@ def test_a_kill_while_blocks_take_the_place_of_rounds_loses_nothing(data: st.Dat
         with suppress(Killed):
             log.record(TurnFinished(1, "stop", "".join(token.text for step in steps for token in step.emitted)))
         conversation = load_session(log.path)
-        assert list(conversation.turns[0].history) == steps and conversation.title == "between"
+        assert list(conversation.turns[0].rounds) == steps and conversation.title == "between"
         patch.undo()
         log.close()
 

@@ -11,7 +11,6 @@ import pytest
 
 from dflash_tui.core.export.document import conversation_document
 from dflash_tui.core.files.places import sessions_directory
-from dflash_tui.core.records.blocks import block_of
 from dflash_tui.core.replay.bundled import find_recording
 from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.sessions.sessions import SessionLog, load_session
@@ -26,6 +25,7 @@ from engine.events import (
     TurnStarted,
     TurnStatistics,
 )
+from engine.rounds.blocks import block_of
 
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.5)
 

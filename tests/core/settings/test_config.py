@@ -45,13 +45,12 @@ def test_without_files_there_is_nothing(home: Path) -> None:
 
 
 def test_the_project_has_the_last_word(home: Path) -> None:
-    own = user_config(home, 'theme = "mono"\nseed = 1\n[keys]\nsave = "f9"\n')
+    own = user_config(home, 'theme = "mono"\nseed = 1\n')
     (home / "work" / PROJECT_FILE).write_text("# for all of us\nseed = 2\n")
     config = read_all()
     assert {name: entry.value for name, entry in config.settings.items()} == {"theme": "mono", "seed": 2}
     assert config.settings["seed"].location == f"{home / 'work' / PROJECT_FILE}, line 2"
     assert config.settings["theme"].location == f"{own}, line 1"
-    assert (config.keys["save"].value, config.keys["save"].line) == ("f9", 4)
 
 
 def test_the_search_for_a_project_ends_at_home(home: Path) -> None:
@@ -85,7 +84,6 @@ def test_the_environment_names_another_file(home: Path, monkeypatch: pytest.Monk
         (b"seed = 1\nseed = ", r"config\.toml, line 2: "),
         (b"seed = 1\n\ntheme = mono\n", r"config\.toml, line 3: "),
         (b"[keys", r"config\.toml, line 1: "),
-        (b"seed = 1\nkeys = 3", r"config\.toml, line 2: \[keys\] must be a table"),
         (b"theme = '\xff'", r"config\.toml: not UTF-8 text \(byte 9\)"),
         (b"#" * (MAX_BYTES + 1), r"config\.toml: larger than"),
         (b"a = " + b"[" * 5000, r"config\.toml"),

@@ -117,14 +117,16 @@ def recurrent(folder: Path, experts: bool = False, own: bool = False) -> None:
 
 
 def eagle(folder: Path, family: str) -> None:
-    """Of two published layouts, with a vocabulary of its own or all tokens."""
+    """Of two published layouts, with a vocabulary of its own or all tokens. Beside Gemma it has two layers, beside a
+    dense one an embedding of its own."""
     if family == "llama":
         pre_norm.write_target(folder / "target", family, 7, num_hidden_layers=2, **HEADS)
         write_eagle(folder / "drafter", "speculators", VOCAB_SIZE, [0, 1], norm_before_fc=True)
     else:
         random_target([SLIDING, FULL], family == "experts", seed=2, **HEADS).save_pretrained(folder / "target")
-        fields = {"fc_norm": True, "norm_output": True}
-        write_eagle(folder / "drafter", "SpecForge", VOCAB_SIZE, [0], count=None, head_norms=True, **fields)
+        fields: dict[str, Any] = {"fc_norm": True, "norm_output": True, "num_hidden_layers": 2}
+        tables = {"head_norms": True, "embedding": family == "dense"}
+        write_eagle(folder / "drafter", "SpecForge", VOCAB_SIZE, [0], count=None, **tables, **fields)
 
 
 def few_tokens(folder: Path) -> None:

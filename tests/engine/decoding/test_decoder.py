@@ -6,19 +6,25 @@ from __future__ import annotations
 import random
 from copy import deepcopy
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import torch
 
 from engine.commands import BlockSize, GenerationSettings
 from engine.decoding import decoder as decoder_module
-from engine.decoding.decoder import Decoder, Prompt, Round
+from engine.decoding.decoder import Decoder, Prompt, Round, Turn
+from engine.decoding.host_rounds import HostRounds
 from engine.errors import WeightsFailure
 from engine.kv_cache.cache import Cache
 from engine.models.dflash.modules import DFlashDrafter
-from engine.sampling.sampling import sample
+from engine.rounds.step import Match
+from engine.sampling.sampling import Samples, sample
 from engine.speculation.auto import Auto
+from engine.speculation.choice import LookupOutcome
 from engine.speculation.costs import CostTable, RoundCosts
+from engine.speculation.trees import Node
 from support.divergence import first_divergence
 from tests.engine.conftest import TinyPair
 from tests.engine.small_decoders import (
@@ -249,3 +255,29 @@ def test_the_same_question_again_has_the_same_answer(dense_pair: TinyPair) -> No
     decoder, wanted = Decoder(dense_pair.target, dense_pair.drafter, 128), settings(max_new_tokens=4)
     first, again = (run_turn(decoder, prompt_ids(9), wanted).ids for _ in range(2))
     assert first == again and len(first) > 0
+
+
+@pytest.mark.parametrize("right", [1, 2, 3])
+def test_the_caches_hold_the_best_of_three_branches(right: int) -> None:
+    """Each is a pass over the rows of the one before, so the best is run last, wherever it stood."""
+    ran: list[list[int]] = []
+
+    def run(_target: object, ids: list[int]) -> SimpleNamespace:
+        ran.append(ids)
+        return SimpleNamespace(hidden=ids)
+
+    turn = SimpleNamespace(target=None, run=run, sample=lambda ids, asked: Samples([right] * len(ids), [], []))
+    tree = [Node(0, 1, choice, 0.3) for choice in range(3)]
+    best = HostRounds(3)._verify(cast(Turn, turn), tree, [9, 1, 2, 3], [])
+    assert best.ids == ran[-1] == [9, right] and best.accepted == 1
+
+
+@pytest.mark.parametrize(
+    ("emitted", "right", "failed"), [((1, 2), 2, False), ((1, 2, 3, 4), 3, False), ((1, 9), 1, True)]
+)
+def test_a_match_fails_only_where_the_text_goes_on_differently(
+    emitted: tuple[int, ...], right: int, failed: bool
+) -> None:
+    turn = SimpleNamespace(match=Match(5, 4), guess=lambda count: [1, 2, 3][:count])
+    outcome = Turn.lookup_outcome(cast(Turn, turn), emitted, taken=True)
+    assert outcome == LookupOutcome(5, right, failed, taken=True)

@@ -102,8 +102,12 @@ def put(**tensors: Tensor) -> Change:
     return lambda config, stored: stored.update({name.replace("__", "."): each for name, each in tensors.items()})
 
 
-TENSORS = ("fc.weight", "norm.weight", "midlayer.hidden_norm.weight", "midlayer.self_attn.k_proj.weight")
-OUTSIDE: list[Any] = [[0, 3], [1, 1], [-1, 2], [1 << 9], "0", [[1]]]
+TENSORS = (
+    *("fc.weight", "norm.weight", "midlayer.hidden_norm.weight", "midlayer.self_attn.k_proj.weight"),
+    *("layers.1.input_layernorm.weight", "layers.1.self_attn.k_proj.weight", "layers.1.mlp.down_proj.weight"),
+)
+SECOND = torch.tensor([1])
+OUTSIDE: list[Any] = [[], [0, 3], [1, 1], [-1, 2], [1 << 9], "0", [[1]]]
 NUMBERS = "eagle_aux_hidden_state_layer_ids"
 
 
@@ -124,7 +128,9 @@ def damages(draw: st.DrawFn) -> tuple[str, Change]:
                 ("lm_head", lost("lm_head.weight")),
                 ("layers.0", put(layers__0__hidden_norm__weight=torch.ones(64))),
                 ("k_norm", put(midlayer__self_attn__q_norm__weight=torch.ones(16))),
-                ("embedding of its own", put(embed_tokens__weight=torch.ones(VOCAB_SIZE, 64))),
+                ("embed_tokens", put(embed_tokens__weight=torch.ones(VOCAB_SIZE - 1, 64))),
+                ("embed_tokens", put(embed_tokens__weight=torch.full((VOCAB_SIZE, 64), float("inf")))),
+                ("d2t|t2d", edited("d2t", lambda offsets: offsets.index_copy(0, SECOND, offsets[:1] - 1))),
                 (f"{NUMBERS}|target layers", modelopt(**{NUMBERS: draw(st.sampled_from(OUTSIDE))})),
                 ("fc.weight", modelopt(**{NUMBERS: [1]})),
                 ("use_aux_hidden_state", modelopt(use_aux_hidden_state=False)),
@@ -132,7 +138,8 @@ def damages(draw: st.DrawFn) -> tuple[str, Change]:
                 ("parallel_draft_step", modelopt(parallel_draft_step=4)),
                 ("input_norm", modelopt(norm_before_fc=True)),
                 ("fc_norm", said(fc_norm=True)),
-                ("more than one layer", said(num_hidden_layers=2)),
+                ("layers.2|num_hidden_layers", said(num_hidden_layers=draw(st.sampled_from([3, 0, 600, "2"])))),
+                ("layers.1", said(num_hidden_layers=1)),
                 ("width", said(hidden_size=128)),
                 ("target_hidden_size", said(target_hidden_size=32)),
                 ("vocabulary", said(vocab_size=600)),
@@ -150,7 +157,7 @@ def damages(draw: st.DrawFn) -> tuple[str, Change]:
 @given(damage=damages())
 def test_what_is_damaged_is_refused_by_name(damage: tuple[str, Change], dense_pair: TinyPair, tmp_path: Path) -> None:
     named, change = damage
-    write_eagle(tmp_path, "NVIDIA", VOCAB_SIZE, TAPS, count=COUNT)
+    write_eagle(tmp_path, "NVIDIA", VOCAB_SIZE, TAPS, count=COUNT, num_hidden_layers=2)
     config, tensors = json.loads((tmp_path / "config.json").read_text()), load_file(tmp_path / "model.safetensors")
     change(config, tensors)
     (tmp_path / "config.json").write_text(json.dumps(config))

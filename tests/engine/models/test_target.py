@@ -69,20 +69,6 @@ def test_equals_transformers_after_random_rejections(pair: TinyPair) -> None:
     assert_same(pair, (torch.cat(logits), torch.cat(features)), ids)
 
 
-@torch.inference_mode()
-def test_rejections_at_every_phase_of_the_ring(dense_pair: TinyPair) -> None:
-    """Wherever in the ring a full block is refused but for its anchor, the next rows see the same past."""
-    target, ids = dense_pair.target, random_ids()
-    expected, _ = reference_outputs(dense_pair.reference, ids)
-    capacity = WINDOW - 1 + SLACK
-    cache = new_cache(target)
-    wrong = random_ids(SLACK - 1, seed=9)
-    for position in range(2 * capacity + 3):
-        output = target(torch.cat((ids[position : position + 1], wrong)), position, cache)
-        torch.testing.assert_close(target.logits(output.hidden[:1])[0], expected[position], atol=1e-4, rtol=0)
-        cache.commit(position + 1)
-
-
 def test_taps_come_in_the_order_asked_for(moe_pair: TinyPair) -> None:
     with torch.inference_mode():
         ids = random_ids(20)

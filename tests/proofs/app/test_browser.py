@@ -62,7 +62,7 @@ def test_a_question_from_a_browser_is_answered() -> None:
         program.wait_for(b"tokens a round")
         program.send(b"M", json.dumps({"type": "resize", "width": 60, "height": 18}).encode())
         program.send(b"M", json.dumps({"type": "quit"}).encode())
-        assert program.process.wait(20) == 0
+        assert program.process.wait(60) == 0
 
 
 def test_lessons_open_there_too() -> None:
@@ -70,4 +70,4 @@ def test_lessons_open_there_too() -> None:
         program.wait_for(HELLO)
         program.wait_for(b"1 of 10")
         program.send(b"M", json.dumps({"type": "quit"}).encode())
-        assert program.process.wait(20) == 0
+        assert program.process.wait(60) == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +10,6 @@ import pytest
 
 from dflash_tui.app.application import ChatApp
 from dflash_tui.app.widgets.rounds.replay_bar import ReplayBar
-from dflash_tui.app.widgets.rounds.scrubber import Scrubber
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.replay.bundled import find_recording
@@ -22,9 +20,8 @@ from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.source import Happening
 from engine.commands import GenerationSettings
-from engine.events import EngineReady, PrefillDone, Step, TurnFinished, TurnStarted
+from engine.events import Step
 from tests.app.replaying import Replaying, replaying
-from tests.app.test_step_view import long_answer
 
 SLOW = 0.05
 
@@ -61,7 +58,7 @@ async def played(path: Path, steps: int) -> AsyncIterator[Replaying]:
 
 
 def num_rounds(replay: Replaying) -> int:
-    return sum(len(turn.history) for turn in replay.screen.chat.reducer.turns)
+    return sum(len(turn.rounds) for turn in replay.screen.chat.reducer.turns)
 
 
 def shown(replay: Replaying) -> list[object]:
@@ -94,21 +91,6 @@ async def test_a_jump_shows_what_playing_shows(part: float) -> None:
         assert shown(replay) == expected
 
 
-async def test_rounds_to_come_are_reached_by_number_and_by_the_scrubber() -> None:
-    async with replaying(find_recording("html"), pace=SLOW) as replay:
-        await paused(replay)
-        await replay.pilot.press("f3", "9", "0", "enter")
-        assert replay.screen.viewer.position == Position(1, 90) and replay.source.played == 91
-        scrubber = replay.screen.query_one(Scrubber)
-        assert (scrubber.step, scrubber.count) == (90, 110)
-        scrubber.post_message(Scrubber.Moved(105))
-        await replay.until(lambda: replay.screen.viewer.position == Position(1, 105))
-        assert replay.source.played == 106
-        scrubber.post_message(Scrubber.Moved(20))
-        await replay.until(lambda: replay.screen.viewer.position == Position(1, 20))
-        assert replay.source.played == 106, "a look back takes nothing back"
-
-
 async def test_playing_goes_on_from_where_the_user_looks() -> None:
     path = find_recording("html")
     async with replaying(path, pace=SLOW) as replay:
@@ -128,39 +110,3 @@ async def test_playing_goes_on_from_where_the_user_looks() -> None:
         replay.screen.query_one(ReplayBar).focus()
         await replay.pilot.press("space")
         assert replay.source.played < 110, "from the start again"
-
-
-async def test_page_keys_go_a_tenth_on_and_back() -> None:
-    async with replaying(find_recording("html"), pace=SLOW) as replay:
-        await paused(replay)
-        before = replay.source.played
-        await replay.pilot.press("pagedown", "pagedown")
-        assert replay.source.played == num_rounds(replay) == before + 22
-        await replay.pilot.press("pageup")
-        assert replay.source.played == num_rounds(replay) == before + 11
-        await replay.pilot.press(*["pageup"] * 3)
-        assert replay.source.played == num_rounds(replay) == 1
-
-
-@pytest.mark.alone
-async def test_any_step_of_a_long_trace_is_reached_at_once(tmp_path: Path) -> None:
-    """20 000 tokens. The limit is 50 ms on a quiet machine; this one is for a busy one."""
-    steps = long_answer(20_000)
-    writer = SessionLog.record_into(tmp_path / "long.jsonl")
-    text = "".join(token.text for step in steps for token in step.emitted)
-    ready = EngineReady("target", "drafter", "cpu", "float32", 16, 32_768, 1.0)
-    for event in (ready, TurnStarted(1, 40, 0, {}), PrefillDone(1, 1.0), *steps, TurnFinished(1, "stop", text)):
-        writer.record(event)
-    writer.close()
-    async with replaying(writer.path, pace=SLOW) as replay:
-        await paused(replay)
-        seconds = []
-        for number in range(1, 16):
-            wanted = 1 + (number * 7919) % len(steps)
-            started = time.perf_counter()
-            replay.source.seek(wanted)
-            replay.screen.pump.frame()
-            seconds.append(time.perf_counter() - started)
-            turn = replay.screen.chat.reducer.turn
-            assert turn is not None and turn.latest.emitted == steps[wanted - 1].emitted and len(turn.history) == wanted
-        assert sorted(seconds)[7] < 0.3

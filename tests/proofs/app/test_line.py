@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.app.line import PATIENCE, QUESTION, SLACK, Line
+from dflash_tui.app.line import QUESTION, SLACK, Line
 
 from .test_process import chat
 
@@ -29,21 +29,6 @@ def answered_after(line: Line, clock: Clock, seconds: float) -> None:
     line.hear()
 
 
-def test_one_question_at_a_time(clock: Clock) -> None:
-    line = Line(clock)
-    assert [line.ask(), line.ask()] == [QUESTION, ""]
-    line.hear()
-    assert line.ask() == QUESTION
-
-
-def test_a_terminal_that_never_answers_is_never_late(clock: Clock) -> None:
-    line = Line(clock)
-    line.ask()
-    for _ in range(100):
-        clock.now += 0.1
-        assert not line.backed_up and not line.expects
-
-
 def test_late_is_later_than_the_quickest_answer(clock: Clock) -> None:
     line = Line(clock)
     for seconds in (0.3, 0.2, 0.4):
@@ -57,16 +42,6 @@ def test_late_is_later_than_the_quickest_answer(clock: Clock) -> None:
     assert not line.backed_up and not line.expects
 
 
-def test_a_lost_answer_is_given_up(clock: Clock) -> None:
-    line = Line(clock)
-    answered_after(line, clock, 0.1)
-    line.ask()
-    clock.now += PATIENCE
-    assert not line.backed_up
-    assert line.ask() == QUESTION
-
-
-@pytest.mark.terminals
 @pytest.mark.parametrize("answers", [True, False])
 def test_over_ssh_the_chat_streams_and_leaves(answers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.2 22")

@@ -100,23 +100,3 @@ async def test_a_long_line_is_answered(launch: Launch, line: str, piece: int) ->
             await chat.until(lambda: chat.screen.chat.reducer.turns[-1:] != [] and not chat.screen.chat.busy)
             await chat.pilot.resize_terminal(100, 30)
         assert line in chat.log.text
-
-
-@pytest.mark.alone
-async def test_five_megabytes_are_refused_at_once(launch: Launch) -> None:
-    async with launch(notices=True) as chat, never_frozen():
-        chat.prompt.post_message(events.Paste("x" * 79 + "\r" + "y" * 5_000_000))
-        await chat.until(lambda: "Paste too large" in chat.notices())
-        assert chat.prompt.text == ""
-
-
-async def test_a_paste_too_long_to_edit_stays_folded(launch: Launch) -> None:
-    async with launch(notices=True) as chat:
-        chat.prompt.post_message(events.Paste(LINES["one word"]))
-        await chat.until(lambda: chat.prompt.folds)
-        chat.prompt.post_message(events.Paste(LINES["one word"]))
-        await chat.until(lambda: "Paste too large" in chat.notices())
-        assert chat.prompt.unfolded == LINES["one word"], "both together are too much"
-        await chat.pilot.press("alt+o")
-        await chat.until(lambda: "$EDITOR" in chat.notices())
-        assert chat.prompt.folds and chat.prompt.unfolded == LINES["one word"]

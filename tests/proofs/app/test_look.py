@@ -1,4 +1,4 @@
-"""The screen as the user asked for it: in ASCII, with other keys, without motion."""
+"""The screen as the user asked for it: in ASCII, without motion."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from dflash_tui.app.ascii import ASCII
 from dflash_tui.app.glyphs import large_number
 from dflash_tui.app.screens.help import HelpScreen
-from dflash_tui.cli.terminal.background import is_dark
 from dflash_tui.core.settings.config import ScreenOptions
 from tests.app.conftest import Driver, Launch
-from tests.app.test_keymap import keys
 
 
 def drawn(chat: Driver) -> str:
@@ -65,41 +63,6 @@ async def test_large_digits_can_be_read_in_ascii(launch: Launch, speed: float) -
         assert all(row.rstrip() in drawn(chat) for row in large_number(shown, ascii=True))
 
 
-async def test_a_models_own_letters_stay(launch: Launch) -> None:
-    async with launch(answer="Grüße, 你好", screen_options=ScreenOptions(ascii=True)) as chat:
-        await chat.ask_and_wait()
-        assert "Grüße, 你好" in drawn(chat) and "Grüße, 你好" in chat.log.text
-
-
-async def test_other_keys_work_and_help_shows_them(launch: Launch) -> None:
-    async with launch(screen_options=ScreenOptions(keys=keys(save="F9, ctrl+b", stop="f12"))) as chat:
-        await chat.ask_and_wait()
-        assert "^S save" not in drawn(chat) and "F9 save" in drawn(chat) and "F9 saves it" in chat.log.text
-        await chat.pilot.press("ctrl+s")
-        assert not chat.out_dir.exists()
-        await chat.pilot.press("f9")
-        await chat.until(lambda: (chat.out_dir / "index.html").exists())
-        await chat.pilot.press("f1")
-        await chat.until(lambda: isinstance(chat.app.screen, HelpScreen))
-        shown = str(chat.app.screen.query_one(Static).render())
-        assert "F9" in shown and "Ctrl+B" in shown
-
-
-async def test_two_lines_with_one_key_leave_one_action_on_it(launch: Launch) -> None:
-    async with launch(screen_options=ScreenOptions(keys=keys(help="f1", save="f1"))) as chat:
-        await chat.ask_and_wait()
-        await chat.until(lambda: "F1 save · /help" in drawn(chat))
-        assert "F1 help" not in drawn(chat)
-        await chat.pilot.press("f1")
-        await chat.until(lambda: (chat.out_dir / "index.html").exists())
-        assert not isinstance(chat.app.screen, HelpScreen)
-
-
-async def test_a_conflict_is_a_notice(launch: Launch) -> None:
-    async with launch(screen_options=ScreenOptions(keys=keys(save="ctrl+n", nonsense="f1"))) as chat:
-        await chat.until(lambda: "no longer new" in chat.notices() and "no action nonsense" in chat.notices())
-
-
 async def test_reduced_motion_reaches_slow_motion_and_the_cursor(launch: Launch) -> None:
     async with launch(screen_options=ScreenOptions(reduced_motion=True)) as chat:
         assert not chat.screen.viewer.motion.moves
@@ -110,19 +73,3 @@ async def test_reduced_motion_reaches_slow_motion_and_the_cursor(launch: Launch)
         await chat.pilot.press("ctrl+p")
         await chat.until(lambda: isinstance(chat.app.focused, Input))
         assert isinstance(chat.app.focused, Input) and not chat.app.focused.cursor_blink
-
-
-@pytest.mark.parametrize(
-    ("reply", "dark"),
-    [
-        (b"\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?62;c", False),
-        (b"\x1b]11;rgb:1212/1212/1212\x07\x1b[?1;2c", True),
-        (b"\x1b]11;rgb:f/f/f\x07", False),
-        (b"keys\x1b]11;rgba:00/00/80/ff\x1b\\", True),
-        (b"\x1b[?62;c", None),
-        (b"", None),
-        (b"\x1b]11;rgb:xyz\x07", None),
-    ],
-)
-def test_a_terminals_background_is_read(reply: bytes, dark: bool | None) -> None:
-    assert is_dark(reply) is dark

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from textual.command import CommandInput, CommandList, CommandPalette
-from textual.css.query import NoMatches
+from textual.command import CommandList
 
 from dflash_tui.app.actions import ACTIONS
-from dflash_tui.app.ascii import ASCII
-from dflash_tui.app.screens.palette import Palette
-from dflash_tui.app.theming import LIGHT_THEME
 from dflash_tui.app.widgets.completion_menu import CompletionMenu
 from dflash_tui.app.widgets.status import BEFORE, HELP, LOOKING, PROJECT, RACE, RUNNING, SAVE
-from dflash_tui.core.settings.config import ScreenOptions
 from tests.app.conftest import Launch
-
-
-async def test_keys_in_a_hurry_leave_the_chat_there(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.pilot.press("f1")
-        for key in ("escape", "ctrl+t", "ctrl+p", "escape", "escape", "ctrl+p", "escape"):
-            chat.app.simulate_key(key)
-        for _ in range(3):
-            await chat.pilot.press("escape")
-        await chat.until(lambda: chat.app.screen is chat.screen)
-        assert chat.app.is_running and chat.app._exception is None
 
 
 async def test_what_fits_the_moment_comes_first_with_its_key(launch: Launch) -> None:
@@ -49,15 +33,6 @@ async def test_what_fits_the_moment_comes_first_with_its_key(launch: Launch) -> 
         )
         first = chat.app.screen.query_one(CommandList).get_option_at_index(0)
         assert "Look inside" in str(first.prompt) and "F3" in str(first.prompt)
-
-
-async def test_another_theme_reaches_an_open_palette(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.pilot.press("ctrl+p")
-        await chat.until(lambda: isinstance(chat.app.screen, Palette))
-        before = chat.app.screen.styles.background
-        chat.app.theme = LIGHT_THEME
-        await chat.until(lambda: chat.app.screen.styles.background.rgb == (255, 255, 255) != before.rgb)
 
 
 async def test_a_menu_says_all_it_has_to_say_at_every_width(launch: Launch) -> None:
@@ -87,36 +62,3 @@ def test_keys_are_offered_in_the_words_of_the_table() -> None:
     for offered in (*BEFORE, *RUNNING, *LOOKING, RACE, PROJECT, SAVE, HELP):
         words = offered.partition(" ")[2]
         assert any(label.startswith(words) for label in labels), offered
-
-
-async def test_a_search_that_finds_no_list_ends_alone(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.pilot.press("ctrl+p")
-        palette = chat.app.screen
-        assert isinstance(palette, Palette) and CommandPalette.is_open(chat.app)
-        await palette.query("CommandList").remove()
-        search = palette._gather_commands("")
-        await chat.until(lambda: search.is_finished)
-        assert isinstance(search.error, NoMatches)
-        await chat.pilot.press("escape")
-        await chat.until(lambda: chat.app.screen is chat.screen)
-        assert chat.app._exception is None
-
-
-async def test_pages_of_a_list_that_is_not_there_yet(launch: Launch) -> None:
-    async with launch() as chat:
-        for key in ("ctrl+p", "pagedown", "pageup", "end", "a", "pagedown"):
-            chat.app.simulate_key(key)
-        await chat.until(lambda: isinstance(chat.app.screen, Palette))
-        await chat.pilot.press("pagedown", "escape")
-        await chat.until(lambda: chat.app.screen is chat.screen)
-        assert chat.app._exception is None
-
-
-async def test_ascii_is_kept_to_in_textual_s_own_parts(launch: Launch) -> None:
-    async with launch(screen_options=ScreenOptions(ascii=True)) as chat:
-        await chat.pilot.press("ctrl+p")
-        await chat.until(lambda: bool(chat.app.screen.query(CommandInput)))
-        await chat.pilot.pause()
-        drawn = {mark for strip in chat.app.screen._compositor.render_strips() for mark in strip.text}
-        assert {mark for mark in drawn if not mark.isascii()} <= {chr(code) for code in ASCII}

@@ -6,8 +6,6 @@ import os
 import signal
 from pathlib import Path
 
-import pytest
-
 from dflash_tui.core.files.places import log_file, sessions_directory
 from dflash_tui.core.sessions.sessions import load_session
 from support.terminal import Terminal
@@ -71,7 +69,6 @@ def test_the_engine_is_not_imported_to_build_the_screen(tmp_path: Path) -> None:
         assert terminal.wait_for_exit() == 0
 
 
-@pytest.mark.terminals
 def test_what_is_typed_while_the_program_starts_is_asked(tmp_path: Path) -> None:
     """In lines at first, among what the terminal says of itself, then while the screen is being made."""
     listens, go = os.pipe()
@@ -90,17 +87,6 @@ def test_what_is_typed_while_the_program_starts_is_asked(tmp_path: Path) -> None
         assert terminal.wait_for_exit() == 0
     (turn,) = load_session(only_session()).turns
     assert turn.question == "what is one and two?"
-
-
-@pytest.mark.terminals
-@pytest.mark.parametrize(("typed", "asks"), [("hello\n", True), ("two\nlines", False)])
-def test_enter_before_the_terminal_is_ours_asks(tmp_path: Path, typed: str, asks: bool) -> None:
-    listens, go = os.pipe()
-    with Terminal(EARLY.format(go=listens, out=str(tmp_path)), pass_fds=(listens,)) as terminal:
-        terminal.wait_for("(starting)")
-        terminal.send(typed)
-        os.write(go, b"...")
-        terminal.wait_for("doctype" if asks else "lines")
 
 
 def test_sigterm_gives_the_terminal_back_and_keeps_the_conversation(tmp_path: Path) -> None:
@@ -135,15 +121,6 @@ def test_an_engine_that_ended_decides_the_exit_code(tmp_path: Path) -> None:
         terminal.wait_for("model.safetensors is missing.")
         terminal.send("\x11")
         assert terminal.wait_for_exit() == 3
-
-
-@pytest.mark.terminals
-def test_a_mistake_behind_the_keyboard_ends_with_a_code_too(tmp_path: Path) -> None:
-    setup = "from dflash_tui.app.keyboard import Translator\nTranslator.messages = lambda self, found: 1 / 0"
-    with chat(tmp_path, setup=setup) as terminal:
-        terminal.wait_for("ready")
-        terminal.send("x")
-        assert terminal.wait_for_exit() == 1 and "mistake of its own" in terminal.output.rpartition(LEAVE_TERMINAL)[2]
 
 
 def test_a_mistake_of_the_program_is_one_sentence_and_a_log(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -11,13 +10,9 @@ from dflash_tui.app.chat.screen import ChatScreen
 from dflash_tui.app.widgets.prompt import Prompt
 from dflash_tui.app.widgets.rounds.replay_bar import ReplayBar
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
-from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.replay.bundled import find_recording
 from dflash_tui.core.replay.recording import read_recording
-from dflash_tui.core.sessions.sessions import SessionLog
-from engine.events import EngineReady, PrefillDone, TurnFinished, TurnStarted
-from support.events_for_tests import make_step
 from tests.app.conftest import Launch
 from tests.app.replaying import replaying
 
@@ -39,15 +34,6 @@ async def test_a_replay_says_what_it_is_and_shows_what_was_recorded(size: tuple[
         assert f"round {len(last) - 1} of {len(last) - 1} · ended" in replay.bar
         assert replay.screen.query_one(TemperatureSlider).value == (1 if name.endswith("sampled") else 0)
         assert ("A tiny demo model on cpu" in replay.bar) == (size[0] == 120)
-
-
-async def test_ctrl_c_leaves_while_it_plays() -> None:
-    async with replaying(find_recording("maths"), pace=0.1) as replay:
-        await replay.until(lambda: replay.screen.chat.busy)
-        await replay.pilot.press("ctrl+c")
-        assert "Ctrl+C again" in " ".join(notice.message for notice in replay.app._notifications)
-        await replay.pilot.press("ctrl+c")
-        assert replay.app._exit
 
 
 async def test_nothing_can_be_asked_and_the_screen_says_why() -> None:
@@ -112,39 +98,3 @@ async def test_a_replay_opens_above_a_chat_and_closes_again(launch: Launch) -> N
         await driver.until(lambda: driver.app.screen is driver.screen and driver.prompt.has_focus)
         await driver.ask_and_wait()
         assert driver.screen.chat.reducer.turn.reason == "stop"
-
-
-async def test_text_of_a_trace_moves_no_cursor(tmp_path: Path) -> None:
-    evil = "\x1b[2J\x1b]0;title\x07[bold]\u202e"
-    writer = SessionLog.record_into(tmp_path / "evil.jsonl")
-    for event in (
-        EngineReady(evil, evil, evil, evil, 16, 4096, 1.0, evil),
-        TurnStarted(1, 1, 0, {}, evil),
-        PrefillDone(1, 1.0),
-        make_step(3, 15, text=evil),
-        TurnFinished(1, "stop", ""),
-    ):
-        writer.record(event)
-    writer.close()
-    async with replaying(writer.path) as replay:
-        await replay.ended()
-        log = replay.screen.query_one(TokenLog)
-        assert log.size.height > 0
-        assert "\x1b" not in "".join(segment.text for y in range(36) for segment in log.render_line(y))
-        svg = replay.app.export_screenshot()
-        assert "\x1b" not in svg and "\u202e" not in svg
-
-
-async def test_the_keys_of_the_bar_stay_with_it() -> None:
-    async with replaying(find_recording("code")) as replay:
-        await replay.ended()
-        await replay.pilot.press("comma")
-        assert replay.screen.viewer.open and replay.screen.query_one(ReplayBar).has_focus
-        await replay.pilot.press("home")
-        assert replay.source.played == 1 and not replay.source.playing
-        assert replay.screen.query_one(ReplayBar).has_focus and "round 0 of " in replay.bar
-        await replay.pilot.press("end")
-        await replay.ended()
-        await replay.pilot.press("space")
-        await replay.until(lambda: replay.source.playing)
-        await replay.ended()

@@ -1,18 +1,13 @@
-"""The tree, two versions side by side, and the search: by key and by mouse, at every size."""
+"""The tree and the search: by key and by mouse, at every size."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from rich.cells import cell_len
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 
-from dflash_tui.app.screens.compare import CompareScreen
 from dflash_tui.app.screens.find import FindScreen
-from dflash_tui.app.screens.sessions import SessionsScreen
 from dflash_tui.app.screens.tree import TreeScreen
-from dflash_tui.core.desk.words import outlined
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.sessions.sessions import load_session
 from tests.app.conftest import Driver, Launch
@@ -48,25 +43,6 @@ async def test_the_tree_shows_every_version_and_goes_to_each(launch: Launch, siz
         assert chat.screen.chat.tree.here == 3 and "thanks" in chat.log.text
 
 
-async def test_the_tree_says_who_answered_where_several_models_did(launch: Launch) -> None:
-    async with launch(answer="Four.", size=(60, 18)) as chat:
-        await grow(chat)
-        await chat.pilot.press("f9")
-        assert isinstance(chat.app.screen, TreeScreen)
-        assert not any("gemma4-tiny" in line for line in lines(chat.app.screen))
-        await chat.pilot.press("escape")
-        turn = chat.screen.chat.tree[3]
-        assert turn.by is not None
-        turn.by = replace(turn.by, target="elsewhere/other")
-        await chat.pilot.press("f9")
-        assert isinstance(chat.app.screen, TreeScreen)
-        assert ["other" in line for line in lines(chat.app.screen)] == [False, False, True, False]
-        assert sum("gemma4-tiny" in line for line in lines(chat.app.screen)) == 3
-        assert all(cell_len(line) <= 54 for line in lines(chat.app.screen))
-        said = list(outlined(chat.screen.chat))
-        assert ["answered by other" in line for line in said] == [False, False, True, False]
-
-
 async def test_the_tree_by_mouse_and_its_other_keys(launch: Launch) -> None:
     async with launch(answer="Four.") as chat:
         await grow(chat)
@@ -79,31 +55,8 @@ async def test_the_tree_by_mouse_and_its_other_keys(launch: Launch) -> None:
         assert chat.prompt.text == "thanks" and "new version" in chat.notices()
         await chat.pilot.press("escape", "f9", "f2", *"sea", "enter", "escape")
         assert load_session(chat.screen.queue.log.path).tree[2].name == "sea"
-        await chat.pilot.press("f9", *"thanks", "f3")
-        assert "has one version" in chat.notices()
         await chat.pilot.press("f9", *"thanks", "ctrl+r")
         await chat.until(lambda: len(chat.screen.chat.tree) == 5 and not chat.screen.chat.busy)
-
-
-@pytest.mark.parametrize("size", SIZES)
-async def test_versions_stand_side_by_side(launch: Launch, size: tuple[int, int]) -> None:
-    async with launch(size=size, answer="Four.") as chat:
-        await grow(chat)
-        await chat.ask_and_wait("/retry 2 speculation off")
-        await chat.pilot.press("f10")
-        screen = chat.app.screen
-        assert isinstance(screen, CompareScreen)
-        for side, block, speculation in (("left", "4", "on"), ("right", "auto", "off")):
-            figures = screen.query_one(f"#{side}-figures", Static)
-            rows = {line.split("  ")[0].strip(): line.split() for line in str(figures.content).splitlines()}
-            assert rows["block"][-1] == block and rows["speculation"][-1] == speculation
-            assert max(map(cell_len, str(figures.content).splitlines())) <= figures.size.width
-            assert figures.region.x == screen.query_one(f"#{side}").region.x
-        assert "the same, character for character" in str(screen.query_one("#words", Static).content)
-        await chat.pilot.press("left")
-        assert "version 1 and version 3" in str(screen.query("VerticalScroll").first().border_title)
-        await chat.pilot.press("1")
-        assert chat.screen.chat.tree.here == 3, "where that branch was left"
 
 
 async def test_what_was_said_is_found_and_opened_in_its_place(launch: Launch) -> None:
@@ -122,16 +75,3 @@ async def test_what_was_said_is_found_and_opened_in_its_place(launch: Launch) ->
         await chat.pilot.press("enter")
         await chat.until(lambda: chat.app.screen is chat.screen)
         assert "and more" in chat.log.text
-
-
-async def test_the_list_of_conversations_looks_into_answers(launch: Launch) -> None:
-    write(sessions_directory(), "about drones", answer="They fly over the needle.", at=1)
-    write(sessions_directory(), "about boats", at=2)
-    async with launch() as chat:
-        await chat.pilot.press("ctrl+o")
-        screen = chat.app.screen
-        assert isinstance(screen, SessionsScreen)
-        await chat.pilot.press(*"needle")
-        await chat.until(lambda: screen.chosen is not None)
-        assert screen.chosen is not None and screen.chosen.name == "about drones"
-        assert screen.query_one(OptionList).option_count == 1

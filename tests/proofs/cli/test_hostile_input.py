@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 import zlib
 from base64 import b64encode
+from dataclasses import replace
 from pathlib import Path
-from runpy import run_module
 from typing import Any
 
 import click
@@ -15,24 +15,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import engine
 from dflash_tui.cli.chat import chat
 from dflash_tui.cli.plain.commands import COMMANDS
 from dflash_tui.core.export.document import conversation_document
 from dflash_tui.core.files.places import sessions_directory
-from dflash_tui.core.records.blocks import columns_of
 from dflash_tui.core.replay.recording import Recording
 from dflash_tui.core.sessions.sessions import load_session
-from dflash_tui.core.settings.config import CONFIG_VARIABLE
-from engine.errors import UsageFailure
 from engine.events import EngineReady, TurnFinished, TurnStarted, event_to_dict
+from engine.rounds.blocks import columns_of
+from engine.rounds.rows import row_of
 from support.events_for_tests import make_step
 from tests.cli.conftest import Program
 from tests.pace import examples
 
 ANY = settings(max_examples=examples(60), suppress_health_check=list(HealthCheck))
 HEAD = {"type": "session", "version": 3, "created": "2026-11-23T08:00:00+01:00"}
-KINDS = ("user", "ran", "title", "here", "taken_back", "branch", "file", "session", "x")
+KINDS = ("user", "title", "here", "taken_back", "branch", "file", "session", "x")
 EVENTS = ("EngineReady", "TurnStarted", "PrefillDone", "TurnFinished", "EngineError", "Step")
 FIELDS = (
     "turn", "parent", "text", "thought", "time", "system", "once", "files", "left_out", "carried", "settings",
@@ -58,7 +56,8 @@ def rounds(draw: st.DrawFn) -> Any:
     """Rounds of a turn, sound or spoiled in one place, in flight or landed."""
     count, first = draw(st.integers(1, 40)), draw(st.integers(0, 3))
     steps = [make_step(2, 5, index=index, time=index / 10, text="ok") for index in range(count)]
-    columns = columns_of(draw(st.integers(1, 3)), first, steps)
+    turn = draw(st.integers(1, 3))
+    columns = columns_of(first, [row_of(replace(step, turn=turn)) for step in steps])
     if draw(st.booleans()):
         columns[draw(st.integers(0, len(columns) - 1))] = draw(values)
     packed = b64encode(zlib.compress(json.dumps(columns).encode())).decode()
@@ -123,21 +122,7 @@ def test_a_flag_with_anything_behind_it(
         ended_in_words(program.run(f"{flag}={value}" if flag.startswith("--") else f"{flag}{value}", "-p", "hi"))
 
 
-@ANY
-@given(
-    st.sampled_from(["block_size", "temperature", "top_p", "seed", "system", "mood", "verify"]),
-    values.map(json.dumps) | st.sampled_from(["nan", "@", "'@nowhere.md'", "'@.'", "'@/dev/zero'", "1 2", "9" * 400]),
-    st.sampled_from(["[presets.x]", "[presets.x]", "[presets]", "[presets.x", "[presets.x.y]"]),
-)
-def test_a_preset_of_anything(
-    program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, value: str, table: str
-) -> None:
-    (tmp_path / "config.toml").write_text(f"{table}\n{key} = {value}\n", encoding="utf-8", errors="replace")
-    monkeypatch.setenv(CONFIG_VARIABLE, str(tmp_path / "config.toml"))
-    ended_in_words(program.run("--preset", "x", "-p", "hi"))
-
-
-SLASHES = sorted(COMMANDS.keys() - {"run", "quit", "model"})
+SLASHES = sorted(COMMANDS.keys() - {"quit", "model"})
 WORDS = (
     "", "99 x", "nowhere", "nan", "1e400", "0", "-1", "block", "temp hot", "77", "1 ../../x", "/etc/passwd", "1 \x01",
     "/proc/nope/x", "gif", "html ../x", "@/dev/zero", "zzzz", "\x1b]0;x\x07", "\x07", "last",
@@ -189,16 +174,3 @@ def test_a_folder_that_is_gone_is_told_before_pytorch_loads(
     (tmp_path / "gone").rmdir()
     program.run(*command.split())
     assert program.code == 2 and "The folder you are in is gone" in program.err
-
-
-def test_without_this_program_the_engine_tells_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "gone").mkdir()
-    monkeypatch.chdir(tmp_path / "gone")
-    (tmp_path / "gone").rmdir()
-    with pytest.raises(SystemExit) as ended:
-        run_module("engine.lab.bench", run_name="__main__")
-    assert ended.value.code == 2 and "The folder you are in is gone" in capsys.readouterr().err
-    with pytest.raises(UsageFailure, match="is gone"):
-        engine.load()

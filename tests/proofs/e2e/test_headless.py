@@ -26,4 +26,4 @@ def test_the_answer_and_its_program_are_the_same_however_they_are_asked_for(tmp_
     written = run("-x", "-o", str(path), *UNTIMED, stdin=QUESTION.encode())
     assert (written.returncode, written.stdout) == (0, b"")
     assert "def " in path.read_text() and path.read_text().strip() in answer
-    subprocess.run([sys.executable, path], check=True, capture_output=True, timeout=30)
+    subprocess.run([sys.executable, path], check=True, capture_output=True, timeout=60)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from random import Random
 
 import pytest
 
-from dflash_tui.core.export.document import ExportedAnswer, ExportedPage, Lanes, Origin, collect
+from dflash_tui.core.export.document import Origin
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.race.race import RaceResult, as_race
 from dflash_tui.core.race.report import race_document
 from dflash_tui.core.replay.bundled import find_recording
 from dflash_tui.core.replay.recording import read_recording
-from tests.core.answers_for_tests import hostile_document, make_answer
+from tests.core.answers_for_tests import hostile_document
 
 from .browser import Browser, missing_browser
 from .chatting import PROGRAM
@@ -65,10 +63,9 @@ def lesson(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def race() -> RaceResult:
     """The first two answers of the lesson: one token at a time, and with drafts."""
-    alone, drafted, *_ = collect(read_recording(find_recording("lesson")).events()).answers()
-    return as_race(
-        alone.question, [("alone", replace(alone, label="alone")), ("DFlash", replace(drafted, label="DFlash"))]
-    )
+    alone, drafted, *_ = read_recording(find_recording("lesson")).turns
+    alone.name, drafted.name = "alone", "DFlash"
+    return as_race(alone.question, [("alone", alone), ("DFlash", drafted)])
 
 
 @pytest.fixture(scope="module")
@@ -131,37 +128,6 @@ def test_a_token_tells_its_facts_on_hover(browser: Browser, page: Path) -> None:
     assert inside
 
 
-def test_the_keys_walk_from_token_to_token(browser: Browser, page: Path) -> None:
-    browser.visit(page)
-    browser.run("document.querySelectorAll('article')[1].querySelector('.t').focus()")
-    browser.press(RIGHT, RIGHT)
-    focused = (
-        "return [...document.querySelectorAll('article')[1].querySelectorAll('.t')].indexOf(document.activeElement)"
-    )
-    assert browser.run(focused) == 2
-    assert not browser.run("return document.getElementById('card').hidden")
-    browser.press(ENTER)
-    assert browser.run("return document.querySelectorAll('article')[1].querySelectorAll('.later').length") > 0
-
-
-def test_playing_ends_at_the_last_round(browser: Browser, page: Path) -> None:
-    browser.visit(page)
-    play = "document.querySelectorAll('article')[1].querySelector('[data-go=play]')"
-    later = "return document.querySelectorAll('article')[1].querySelectorAll('.later').length"
-    script = f"return {play}.textContent"
-    assert "slowed" in browser.run(f"return {play}.parentNode.innerText"), "nobody can follow its own pace"
-    browser.run(f"{play}.click()")
-    assert "pause" in browser.run(script)
-    browser.wait_for(f"{later} > 0")
-    browser.run(f"{play}.click()")
-    assert "play it" in browser.run(script)
-    browser.run("document.querySelectorAll('article')[1].querySelector('input').focus()")
-    browser.press(END, ",")
-    browser.run(f"{play}.click()")
-    browser.wait_for(f"return {play}.textContent.includes('play it')")
-    assert browser.run(later) == 0
-
-
 SLIDE = "const slider = document.querySelector('section > .scrub input');"
 MOVED = "slider.dispatchEvent(new Event('input'));"
 BARS = "return [...document.querySelectorAll('.tracks progress')].map((bar) => bar.value)"
@@ -217,45 +183,6 @@ def test_a_race_plays_from_the_beginning(browser: Browser, race_page: Path) -> N
     browser.run(f"{button}.click()")
     browser.run("document.querySelector('article .t').click()")
     assert "play the race" in browser.run(f"return {button}.textContent"), "who moves a lane stops the clock"
-
-
-def test_a_race_of_any_length_plays_again_from_the_beginning(browser: Browser, tmp_path: Path) -> None:
-    """A slider rounds what it is given: where it stands says nothing about whether the race is over."""
-    chance = Random(42)
-    races = [race_of(chance) for _ in range(50)]
-    path = tmp_path / "races.html"
-    path.write_text(render(ExportedPage("fifty", tuple(races)), "html"), encoding="utf-8")
-    browser.visit(path, 390)
-    began = browser.run(
-        """
-        return [...document.querySelectorAll('section.race')].map((section) => {
-          const slider = section.querySelector('.scrub input'), button = section.querySelector('[data-go=race]');
-          const move = (to) => { slider.value = to; slider.dispatchEvent(new Event('input')); };
-          move(slider.max);
-          const over = section.classList.contains('over');
-          button.click();
-          const began = Number(slider.value);
-          button.click();
-          return [over, began, section.classList.contains('over')];
-        });
-        """
-    )
-    assert began == [[True, 0, False]] * 50
-
-
-def race_of(chance: Random) -> Lanes:
-    """Two answers of lengths that no slider can hold."""
-    return Lanes(tuple(lengthened(label, chance) for label in ("alone", "DFlash")))
-
-
-def lengthened(label: str, chance: Random) -> ExportedAnswer:
-    steps = make_answer().steps
-    times = sorted(chance.uniform(0.1, 5) for _ in steps)
-    return replace(
-        make_answer(),
-        label=label,
-        steps=tuple(replace(step, time=time) for step, time in zip(steps, times, strict=True)),
-    )
 
 
 def test_a_hostile_answer_does_nothing(browser: Browser, tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable
 from engine.speculation.policy import Fixed, Policy
 from engine.speculation.trees import ROWS, accepted_path, best_first
-from measure.engine.recorded_costs import LONG, tree_tables
 from support.playing import DraftRecording, Played, RecordedChoices, RecordedDraft, play
+from tests.proofs.engine.recorded import LONG, tree_tables
 
 TREES = tree_tables()
 SIZES = range(1, 17)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
-from engine import runner
 from engine.decoding import decoder
-from engine.events import Notice, TurnFinished
+from engine.events import TurnFinished
 from engine.kv_cache.cache import Cache
 from engine.models.dflash.modules import DFlashDrafter, Draft
 from engine.models.gemma4.modules import Gemma4
 from engine.sampling.sampling import Samples, sample
 from engine.tokenization.tokenizer import ChatTokenizer
-from support.checkpoints import FULL, SLIDING, random_target, write_tokenizer
-from tests.engine.assistants import lending_keys, write_assistant
 from tests.engine.test_service import BUNDLED, Session, ask, check_steps, running
 
 QUESTION = "Write a quicksort in Python"
@@ -90,38 +84,3 @@ def test_a_target_that_says_the_mask_token_loses_no_text(
         assert ids.count(MASK) >= len(ids) // EVERY > 1
         around = [token for token in ids if token != MASK]
         assert finished.text == ChatTokenizer(bundled_pair / "target").decode(around) != ""
-
-
-def test_an_assistants_drafts_name_it(tmp_path: Path) -> None:
-    """In steps and statistics; where nobody is named it was a DFlash drafter."""
-    with lending_keys():
-        theirs = random_target([SLIDING, FULL], False, seed=2)
-    theirs.save_pretrained(tmp_path / "target")
-    write_tokenizer(tmp_path / "target")
-    write_assistant(tmp_path / "assistant", theirs)
-    named = replace(BUNDLED, target=str(tmp_path / "target"), drafter=str(tmp_path / "assistant"))
-    with running(named) as session:
-        plain = answer(session, 1, speculation=False)
-        drafted = answer(session, 2, block_size=3, draft_by="drafter")
-        assert drafted.text == plain.text
-        assert {token.source for step in session.steps(2) for token in step.draft} == {"mtp"}
-        assert [each.source for each in drafted.statistics.by_source] == ["mtp"]
-        assert drafted.statistics.by_source[0].num_draft_tokens == drafted.statistics.num_draft_tokens > 0
-
-
-def test_a_config_that_is_read_otherwise_than_it_was_trained_is_told_after_the_first_long_answer(
-    bundled_pair: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Once, and only while nothing is asked."""
-    monkeypatch.setattr(runner, "IDLE_MS", 1e9)  # whatever this machine's pace
-    drafter = shutil.copytree(bundled_pair / "drafter", tmp_path / "drafter")
-    config = json.loads((drafter / "config.json").read_text())
-    config["dflash_config"]["target_layer_ids"] = [tap + 1 for tap in config["dflash_config"]["target_layer_ids"]]
-    (drafter / "config.json").write_text(json.dumps(config))
-    with running(replace(BUNDLED, drafter=str(drafter))) as session:
-        session.service.send(ask(1, QUESTION, max_new_tokens=2 * TOKENS))
-        session.wait_for(TurnFinished, 1)
-        assert not any(isinstance(event, Notice) for event in session.events)
-        assert "target_layer_ids" in session.wait_for(Notice).message
-        answer(session, 2)
-    assert sum(isinstance(event, Notice) for event in session.events) == 1

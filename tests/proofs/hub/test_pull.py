@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import shutil
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -115,27 +113,10 @@ def test_an_interrupted_pull_goes_on_where_it_stopped(number: signal.Signals, co
     assert sorted((sent.start, sent.num_bytes) for sent in hub.sent_of(SHARDS[0]))[1:] == [(have, 2_000_000 - have)]
 
 
-def test_a_server_that_knows_no_ranges_sends_the_file_again(computer: Computer, hub: FakeHub) -> None:
-    hub.troubles[SHARDS[0]] = Trouble(cut_after=[500_000], ignores_ranges=True)
-    assert computer.run("pull", TARGET).returncode == 0
-    assert_whole(computer, hub)
-    assert [sent.start for sent in hub.sent_of(SHARDS[0])] == [0, 0]
-
-
 def test_damaged_content_is_noticed_and_thrown_away(computer: Computer, hub: FakeHub) -> None:
     hub.troubles[SHARDS[1]] = Trouble(damages=True)
     refused(computer.run("pull", TARGET), SHARDS[1], "checksum", "Run the same command again")
     hub.troubles.clear()
-    assert computer.run("pull", TARGET).returncode == 0
-    assert_whole(computer, hub)
-
-
-def test_a_damaged_partial_file_is_noticed(computer: Computer, hub: FakeHub) -> None:
-    content = hub.repos[TARGET].files[SHARDS[0]]
-    blobs = computer.cache / f"models--{TARGET.replace('/', '--')}" / "blobs"
-    blobs.mkdir(parents=True)
-    (blobs / f"{hashlib.sha256(content).hexdigest()}.incomplete").write_bytes(b"\0" * 500_000)
-    refused(computer.run("pull", TARGET), "checksum")
     assert computer.run("pull", TARGET).returncode == 0
     assert_whole(computer, hub)
 
@@ -173,27 +154,6 @@ def test_no_such_model(token: str | None, hint: str, computer: Computer, hub: Fa
     refused(computer.run("pull", "google/gemma-5"), "The hub has no model google/gemma-5", "Check the spelling", hint)
 
 
-def test_a_token_that_the_hub_does_not_know(computer: Computer) -> None:
-    computer.environment["HF_TOKEN"] = "expired"
-    refused(computer.run("pull", TARGET), "doesn't know the access token", "hf auth login")
-
-
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ({"model.gguf": b"g"}, "has no config.json"),
-        ({"config.json": b"{}", "model.gguf": b"g"}, "has no model.safetensors"),
-        ({"config.json": b"[]", "model.safetensors": b"x"}, "doesn't hold a JSON object"),
-        ({"config.json": b"{}", "model.safetensors.index.json": b'{"weight_map": {"a": "../x"}}'}, "which file holds"),
-    ],
-)
-def test_a_repository_that_is_no_checkpoint(
-    files: dict[str, bytes], message: str, computer: Computer, hub: FakeHub
-) -> None:
-    hub.repos["some/model"] = Repo(files)
-    refused(computer.run("pull", "some/model"), message)
-
-
 # --- no network
 
 
@@ -202,24 +162,11 @@ def test_no_network(computer: Computer, hub: FakeHub) -> None:
     refused(computer.run("pull", TARGET), "The hub can't be reached", "Check the network")
 
 
-def test_the_network_goes_away(computer: Computer, hub: FakeHub) -> None:
-    hub.troubles[SHARDS[0]] = Trouble(cut_after=[300_000] + [0] * 9)
-    refused(computer.run("pull", TARGET), "The hub can't be reached", "what was fetched is kept")
-    assert computer.partial_bytes() == 300_000
-
-
 def test_offline_a_model_that_is_not_here_is_missing(computer: Computer, hub: FakeHub) -> None:
     refused(computer.run("-p", "hi", "--offline", TARGET), f"{TARGET} is not on this machine", "dflash-chat pull")
     computer.environment["HF_HUB_OFFLINE"] = "1"
     refused(computer.run("pull", TARGET), f"{TARGET} is not on this machine", "HF_HUB_OFFLINE")
     assert hub.num_requests == 0
-
-
-def test_offline_an_unfinished_model_is_not_enough(computer: Computer, hub: FakeHub) -> None:
-    computer.run("pull", TARGET)
-    (computer.snapshot(TARGET) / SHARDS[1]).unlink()
-    computer.environment["HF_HUB_OFFLINE"] = "1"
-    refused(computer.run("pull", TARGET), f"{SHARDS[1]} of {TARGET} is not on this machine")
 
 
 # --- disks
@@ -237,44 +184,6 @@ def on_a_small_disk(*arguments: str) -> None:
     usage = shutil.disk_usage
     shutil.disk_usage = lambda path: usage(path)._replace(free=9)  # type: ignore[assignment]
     run_program(*arguments)
-
-
-def test_the_disk_fills_up_on_the_way(computer: Computer, hub: FakeHub, tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(disk)], capture_output=True)
-    if mounted.returncode != 0:
-        pytest.skip("needs the right to mount a small file system")
-    try:
-        computer.home = disk / "hf"
-        hub.troubles[SHARDS[0]] = Trouble(bytes_per_second=SLOW)
-        process = computer.start("pull", TARGET)
-        while computer.partial_bytes(hub.repos[TARGET].files[SHARDS[0]]) < 200_000:
-            assert process.poll() is None
-        fill(disk / "other")
-        refused(ended(process), "is full", "Make room")
-        (disk / "other").unlink()
-        hub.troubles.clear()
-        assert computer.run("pull", TARGET).returncode == 0
-        assert_whole(computer, hub)
-    finally:
-        subprocess.run(["umount", "-l", str(disk)], check=True)
-
-
-def fill(path: Path) -> None:
-    with open(path, "wb", buffering=0) as file:
-        try:
-            while True:
-                file.write(b"\0" * 4096)
-        except OSError:
-            pass
-
-
-def test_a_cache_that_cannot_be_written(computer: Computer, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    computer.home = tmp_path / "file"
-    result = computer.run("pull", TARGET)
-    assert result.returncode == ExitCode.WEIGHTS and "Traceback" not in result.stderr
 
 
 # --- the chat fetches what it needs
@@ -299,15 +208,3 @@ def test_asking_a_model_that_is_not_here_fetches_it(computer: Computer, hub: Fak
     offline = computer.run(*question, "--offline")
     assert (offline.returncode, offline.stdout) == (0, events[-1]["text"] + "\n") and events[-1]["text"]
     assert hub.num_requests == 0
-
-
-def test_closing_the_engine_ends_a_download(computer: Computer, hub: FakeHub) -> None:
-    hub.troubles[SHARDS[0]] = Trouble(bytes_per_second=SLOW)
-    content = hub.repos[TARGET].files[SHARDS[0]]
-
-    def begun() -> bool:
-        return computer.partial_bytes(content) > 100_000
-
-    code, _, seconds = computer.interrupted(begun, signal.SIGINT, "-p", "hi", TARGET)
-    assert code == ExitCode.INTERRUPTED and seconds < 3
-    assert computer.partial_bytes(content) > 100_000

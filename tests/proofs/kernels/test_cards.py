@@ -2,96 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import pytest
 import torch
 
-from engine.decoding.decoder import GPU_PREFILL_CHUNK
-from engine.kernels.decode.attention.attend_tiles import FULL_TILES, WINDOW_TILES, FullTiles, WindowTiles, attend_tiles
-from engine.kernels.decode.tiling.target_tiles import bits_of, plain_choices, target_tiles, tiles_of
-from engine.kernels.decode.tiling.tiles import (
-    DRAFT_TILES,
-    DRAFT_TILES_IN_8_BITS,
-    RESIDENT,
-    TargetTiles,
-    Tiles,
-    draft_tiles,
-)
-from engine.kernels.prefill.attention import ChunkTiles, chunk_tiles
-from engine.kernels.prefill.products import LONG, MOST_ROWS, OF_EXPERTS, SHORT, many_tiles
+from engine.kernels.prefill.products import MOST_ROWS, SHORT, many_tiles
 from engine.kernels.toolchain import card as cards
 from engine.kernels.toolchain.card import HOPPER, REPRESENTATIVES, Card, card_of, representative, stand_in
-from engine.kernels.weights.kinds import MAKERS
-from engine.layer_config import MoeConfig
 from engine.models.attention_backends import TRITON
-from tests.proofs.kernels.test_row_attention import LAYERS
-
-MEASURED = {
-    (weights, experts): tiles
-    for weights in MAKERS
-    for experts, tiles in ((True, tiles_of(weights).experts), (False, tiles_of(weights).dense))
-    if tiles is not None
-}
-MOE = MoeConfig(num_experts=128, top_k=8, intermediate_size=704)
-SIZES = (128, 256, 512)
-OTHERS = [card for card in REPRESENTATIVES if card != HOPPER]
-
-
-def test_measured_cards_have_the_tiles_of_the_source() -> None:
-    for (weights, experts), tiles in MEASURED.items():
-        assert target_tiles(MOE if experts else None, HOPPER, weights) == tiles
-    assert draft_tiles(False, HOPPER) == DRAFT_TILES and draft_tiles(True, HOPPER) == DRAFT_TILES_IN_8_BITS
-    for size in SIZES:
-        window, full = (replace(layer, head_dim=size) for layer in (LAYERS["sliding"], LAYERS["full"]))
-        assert attend_tiles(full, 4096, HOPPER) == FULL_TILES[size]
-        if size in WINDOW_TILES:
-            assert attend_tiles(window, 4096, HOPPER) == WINDOW_TILES[size]
-    chunks = [chunk_tiles(size, HOPPER) for size in SIZES]
-    assert chunks == [ChunkTiles(64, 64, 4, 3), ChunkTiles(128, 64, 8, 2), ChunkTiles(128, 32, 8, 2)]
-
-
-@pytest.mark.parametrize("card", OTHERS, ids=lambda card: f"sm_{card.capability}")
-def test_tiles_fit_a_card_and_keep_the_order_of_sums(card: Card) -> None:
-    targets = [
-        (tiles, target_tiles(MOE if experts else None, card, weights), bits_of(weights), plain_choices(weights))
-        for (weights, experts), tiles in MEASURED.items()
-    ]
-    for measured, fitted, bits, plain_names in (
-        *targets,
-        (DRAFT_TILES, draft_tiles(False, card), 16, ()),
-        (DRAFT_TILES_IN_8_BITS, draft_tiles(True, card), 8, ()),
-    ):
-        for name in (field.name for field in fields(measured)):
-            of_source, here = getattr(measured, name), getattr(fitted, name)
-            if not isinstance(here, Tiles):
-                continue
-            assert replace(here, stages=of_source.stages, programs=of_source.programs) == of_source
-            plain = name in plain_names
-            if isinstance(fitted, TargetTiles) and bits < 16 and not plain:  # whose tiles are in registers
-                assert name == "gate_up" or here.stages == of_source.stages  # it has a router beside it
-                assert here.programs % card.multiprocessors == 0
-                continue
-            resident = card.programs_of(here.shared_memory(2 if "gate_up" in name else 1, 16 if plain else bits))
-            assert resident >= RESIDENT, f"{name}: {here}"
-            if name == "gate_up" and isinstance(fitted, TargetTiles):  # beside it the router has as many stages
-                assert card.programs_of(replace(fitted.router, stages=here.stages).shared_memory()) >= RESIDENT
-            assert here.programs % card.multiprocessors == 0 and here.programs <= resident * card.multiprocessors
-
-
-@pytest.mark.parametrize("card", OTHERS, ids=lambda card: f"sm_{card.capability}")
-def test_attention_fits_a_card_and_has_one_order_of_sums_for_all_widths(card: Card) -> None:
-    for size in SIZES:
-        assert card.programs_of(chunk_tiles(size, card).shared_memory(size)) > 0
-        full, alone = (attend_tiles(replace(LAYERS["full"], head_dim=size), 4096, card, rows) for rows in (16, 1))
-        assert isinstance(full, FullTiles) and full == alone
-        measured = FULL_TILES[size]
-        assert (full.split, full.keys, full.values) == (measured.split, measured.keys, measured.values)
-        assert full.programs % card.multiprocessors == 0
-    window = attend_tiles(LAYERS["sliding"], 4096, card)
-    assert isinstance(window, WindowTiles) and window.split == WINDOW_TILES[256].split
-    programs = card.programs_of(window.shared_memory(256))
-    assert programs > 0 and window.registers * 32 * window.warps * min(2, programs) <= 65536
 
 
 @pytest.mark.parametrize("card", REPRESENTATIVES, ids=lambda card: f"sm_{card.capability}")
@@ -105,32 +24,6 @@ def test_products_of_many_rows_fit_a_card_and_have_two_kinds_of_machine_code(car
         for tiles in {few, many}:
             assert card.programs_of(tiles.shared_memory) > 0 and tiles.stages >= 2
             assert tiles.depth == SHORT.depth, "which decides the order of sums"
-
-
-def test_a_prompts_products_have_the_tiles_that_were_fastest_on_an_h200() -> None:
-    """By a sweep over FP8 and INT4 (prefill/DECISIONS.md)."""
-    assert MOST_ROWS == GPU_PREFILL_CHUNK
-    dense = {
-        (8192, 2816): {LONG: (300, 512, 2048, 4096)},
-        (9216, 2816): {SHORT: (300, 512, 2048), LONG: (4096,)},
-        (2816, 4096): {SHORT: (300, 512, 2048), LONG: (4096,)},
-        (4224, 2816): {SHORT: (300, 512), LONG: (2048, 4096)},
-    }
-    for (columns, depth), wanted in dense.items():
-        for tiles, lengths in wanted.items():
-            assert [many_tiles(columns, rows, depth, HOPPER) for rows in lengths] == [tiles] * len(lengths)
-    chosen = [many_tiles(1408, rows * 8, 2816, HOPPER, 128) for rows in (1024, 4096, 8000)]
-    assert chosen == [OF_EXPERTS, OF_EXPERTS, LONG]
-    assert many_tiles(2816, 8000 * 8, 704, HOPPER, 128) == OF_EXPERTS
-
-
-def test_a_smaller_hopper_has_as_many_programs_for_each_multiprocessor() -> None:
-    fewer = replace(HOPPER, multiprocessors=78)
-    tiles, source = target_tiles(MOE, fewer), TargetTiles()
-    assert tiles.expert_down == replace(source.expert_down, programs=4 * 78)
-    assert tiles.expert_gate_up == replace(source.expert_gate_up, programs=3 * 78)
-    full = attend_tiles(LAYERS["full"], 4096, fewer)
-    assert full == replace(FULL_TILES[512], programs=78)
 
 
 def test_cards_of_no_known_capability_are_taken_for_the_newest_that_is_no_newer() -> None:

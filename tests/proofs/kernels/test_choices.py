@@ -63,16 +63,6 @@ def test_of_equal_logits_the_lower_tokens_win(best: list[int]) -> None:
     assert (choices.probabilities == choices.probabilities[0, 0]).all()
 
 
-def test_unequal_choices_in_one_tile_and_equal_ones_in_another() -> None:
-    noise = torch.Generator().manual_seed(0)
-    embedding, hidden = torch.randn(101, 40, generator=noise), torch.randn(1, 40, generator=noise)
-    for token, times in [(50, 0.5), (49, 0.6), (90, 0.55), (3, 0.5), (7, 0.5)]:
-        embedding[token] = times * hidden
-    out, choices = picked(hidden.expand(16, -1).contiguous(), embedding)
-    check(out, choices)
-    assert choices.tokens.tolist() == [[49, 90, 3, 7]] * 16
-
-
 def test_rows_that_are_no_numbers_choose_tokens_of_the_vocabulary() -> None:
     out, choices = HeadOutput.allocate(101, TILES, CPU), DraftChoices.allocate(CPU)
     head_rows(torch.full((16, 40), torch.nan), PlainWeight(torch.ones(101, 40)), 30.0, out, TILES)

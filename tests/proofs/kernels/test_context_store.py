@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -49,11 +47,3 @@ def test_equals_a_launch_for_each_layer_bit_for_bit(start: int, count: int, dtyp
     for mine, other in zip(ours.layers, theirs.layers, strict=True):
         assert torch.equal(mine.k, other.k) and torch.equal(mine.v, other.v)
         assert bool(mine.k.any()) == (count > 0)
-
-
-def test_layers_of_unequal_heads_are_refused() -> None:
-    caches = Cache((LAYERS[0], replace(LAYERS[1], head_dim=2 * LAYERS[1].head_dim)), 96, 16, torch.float32, CPU)
-    weight = torch.ones(LAYERS[0].head_dim)
-    norms = [HeadNorms(weight, weight, 1e-6, rounded_first=True, norm_values=False)] * 2
-    with pytest.raises(AssertionError):
-        ContextStores(caches.layers, norms)

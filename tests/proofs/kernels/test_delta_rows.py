@@ -5,20 +5,16 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
 
-from engine.kernels.decode.recurrent.delta import take_by_kernels
-from engine.kernels.reference.delta import DeltaRows, scan
 from engine.kernels.round.accept import AcceptedPath
 from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.toolchain.jit import INTERPRETED
-from engine.kv_cache.delta_state import DeltaState, RecurrentState
-from engine.layer_config import DeltaConfig
+from engine.kv_cache.delta_state import DeltaState
 from engine.models.target import TargetModel
 from engine.speculation.trees import Node
 from tests.engine.conftest import CPU
 from tests.engine.small_decoders import prompt_ids
-from tests.proofs.kernels.test_passes import PROMPT, Pass, equal, of, rounded, target
+from tests.proofs.kernels.test_passes import Pass, equal, of, rounded, target
 
 __all__ = ["rounded", "target"]
 
@@ -66,19 +62,6 @@ def test_what_the_host_takes_in_has_the_same_bits(rounded: TargetModel) -> None:
 
 @of("Qwen3.5")
 @torch.inference_mode()
-def test_rows_of_a_cursor_that_was_put_somewhere_are_no_rows(rounded: TargetModel) -> None:
-    """Whoever measures moves the cursor: then nothing is taken in, least of all from beyond what is kept."""
-    posed = Pass(rounded)
-    posed.by_rows(prompt_ids(2, seed=5), max_rows=2)
-    before = state(posed).now.copy()
-    for place in (PROMPT + 17, 3):
-        posed.cursor.fill_(place)
-        posed.by_rows(prompt_ids(2, seed=6), max_rows=2)
-        assert equal(state(posed).now, before)
-
-
-@of("Qwen3.5")
-@torch.inference_mode()
 def test_a_tree_s_path_is_taken_in_as_a_chain(rounded: TargetModel) -> None:
     """Rows 1 and 3 go on behind others than the row before; what is accepted moves over rows that were not."""
     tree = [Node(0, 1, 0, 0.5), Node(1, 2, 0, 0.4), Node(0, 1, 1, 0.3), Node(1, 2, 1, 0.2), Node(3, 2, 0, 0.1)]
@@ -94,22 +77,3 @@ def test_a_tree_s_path_is_taken_in_as_a_chain(rounded: TargetModel) -> None:
             each.commit(3)
             each.by_rows(ids[:1], max_rows=1)
         assert equal(state(drafted).now, state(plain).now)
-
-
-@torch.inference_mode()
-def test_a_scan_is_the_definition() -> None:
-    config = DeltaConfig(2, 6, 16, 32)
-    generator = torch.Generator().manual_seed(0)
-
-    def drawn(*shape: int) -> Tensor:
-        return torch.randn(*shape, generator=generator)
-
-    k = torch.nn.functional.normalize(drawn(9, 2, 16), dim=-1)
-    rows = DeltaRows(drawn(9, config.channels), k, drawn(9, 6, 32), torch.rand(9, 6), torch.rand(9, 6))
-    moment = RecurrentState(drawn(6, 32, 16), drawn(3, config.channels))
-    wanted = moment.copy()
-    scan(wanted.recurrent, rows)
-    wanted.slide(rows.raw)
-    take_by_kernels(config, moment, rows)
-    torch.testing.assert_close(moment.recurrent, wanted.recurrent, atol=1e-5, rtol=1e-5)
-    assert torch.equal(moment.window, wanted.window)

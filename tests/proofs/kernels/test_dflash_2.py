@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,18 +11,12 @@ import torch
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
-from engine.kernels.decode.block_conv import (
-    BEFORE,
-    block_conv,
-    conv_and_norm,
-    reference_block_conv,
-    reference_conv_and_norm,
-)
 from engine.kernels.round.walk import reference_walk, walk
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from support.checkpoints import FULL, SLIDING, random_target, second_config, write_drafter
+from support.speculators import write_speculators
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.decoding.pairs import DRAFT_TILES, HEADS, TILES
 from tests.engine.small_decoders import prompt_ids, run_turn, settings
@@ -30,31 +25,24 @@ from tests.kernels.tensors import noise
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 
-def test_convolutions() -> None:
-    z, chosen, base, weight = noise(16, 64), noise(16, 16, seed=1), noise(2, 2, 64, seed=2), noise(64, seed=3)
-    out, normed, partials = torch.empty(16, 64), torch.empty(16, 64), noise(3, 16, 64, seed=4)
-    block_conv(z, chosen, base, out)
-    torch.testing.assert_close(out, reference_block_conv(z, chosen, base, BEFORE), atol=1e-5, rtol=1e-5)
-    x = noise(16, 64, seed=5)
-    expected = reference_conv_and_norm(partials, chosen, base, x, weight, 1e-6)
-    conv_and_norm(partials, chosen, base, x, weight, 1e-6, normed)
-    torch.testing.assert_close(x, expected[0], atol=1e-5, rtol=1e-5)
-    torch.testing.assert_close(normed, expected[1], atol=1e-5, rtol=1e-5)
-
-
-def test_a_walk() -> None:
+@pytest.mark.parametrize("few", [False, True])
+def test_a_walk(few: bool) -> None:
+    """``few``: among a hundred of two hundred tokens."""
     scores, candidates = noise(7, 100).topk(16)
-    states, before, after = noise(7, 32, seed=1), noise(100, 32, seed=2), noise(100, 32, seed=3)
+    states, before, after = noise(7, 32, seed=1), noise(200, 32, seed=2), noise(100, 32, seed=3)
+    target_ids = torch.arange(100) * 2 + 1 if few else None
     token, chance = torch.zeros(16, dtype=torch.int64), torch.zeros(16)
-    walk(scores, candidates, states, before, after, torch.tensor([42, 0]), token, chance)
-    ids, chances = reference_walk(scores, candidates, states, before, after, 42)
+    walk(scores, candidates, states, before, after, torch.tensor([42, 0]), token, chance, target_ids)
+    ids, chances = reference_walk(scores, candidates, states, before, after, 42, target_ids)
     assert token[:7].tolist() == ids.tolist() and token[7:].sum() == 0
     torch.testing.assert_close(chance[:7], chances, atol=1e-5, rtol=1e-5)
 
 
-def test_drafts_and_answers_are_those_of_the_host(tmp_path: Path) -> None:
+@pytest.mark.parametrize("few", [False, True])
+def test_drafts_and_answers_are_those_of_the_host(few: bool, tmp_path: Path) -> None:
     random_target([SLIDING, FULL], False, seed=2, **HEADS).save_pretrained(tmp_path / "target")
-    write_drafter(tmp_path / "drafter", second_config([0, 1], 2, **HEADS), seed=2)
+    write = partial(write_speculators, count=40) if few else write_drafter
+    write(tmp_path / "drafter", second_config([0, 1], 2, **HEADS), seed=2)
     target = load_target(tmp_path / "target", CPU, no_progress)
     drafter = load_drafter(tmp_path / "drafter", target, no_progress)
     assert isinstance(drafter, DFlashDrafter)

@@ -11,7 +11,7 @@ from engine.kernels.toolchain.jit import INTERPRETED
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import LookedUpChain
-from engine.speculation.trees import CHOICES, LOOKED_UP, Node, best_first
+from engine.speculation.trees import CHOICES, LOOKED_UP, Node
 from tests.kernels.drawn_trees import drawn_chances
 from tests.kernels.tree_rounds import Grown
 
@@ -57,20 +57,6 @@ def test_what_was_looked_up_is_in_the_tree_as_in_the_policys(table: CostTable, s
     result.check_beside(looked, chosen)
 
 
-def test_those_trees_hold_looked_up_tokens_beside_and_behind_choices() -> None:
-    """What the test above compares would be of little worth otherwise."""
-    chances = [[0.3, 0.2, 0.1, 0.1]] * 15
-    looked = LookedUpChain(32, 6, 0, (LOOKED_UP, 0, LOOKED_UP, 2, LOOKED_UP, LOOKED_UP))
-    result = Grown.of(Auto(FLAT), chances, looked=looked)
-    numbers = result.state.record[state.NUMBERS :][: int(result.state.width)].tolist()
-    assert numbers.count(LOOKED_UP) == 4 and {0, 1, 2} < set(numbers)
-
-
-def test_of_equal_nodes_the_one_offered_first_is_taken() -> None:
-    tree = best_first([[0.5, 0.25], [0.5, 0.25]], 6)
-    assert [(node.parent, node.choice) for node in tree] == [(0, 0), (0, 1), (1, 0), (2, 0), (1, 1)]
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_of_equal_chances_it_takes_the_same_ones(seed: int) -> None:
     """Powers of two, of which fp32 sums and products are exact, and with them many equal ones; also none at all."""
@@ -81,14 +67,6 @@ def test_of_equal_chances_it_takes_the_same_ones(seed: int) -> None:
     result = Grown.of(policy, chances)
     result.check(chosen.tree, chances)
     result.check_choice(chosen)
-
-
-def test_rows_are_not_all_on_one_path() -> None:
-    """What the tests above compare would be of little worth if trees were chains."""
-    chances = [[0.4, 0.3, 0.2, 0.1]] * 15
-    result = Grown.of(Auto(CostTable((0,), (RoundCosts(0.0, (16.0,) * 16),))), chances)
-    assert int(result.state.width) == 16
-    assert 2 <= int(result.rows.trunk) <= 6 and len(set(result.parents.tolist())) > 4
 
 
 @pytest.mark.parametrize("positions", [1, 2, 15])

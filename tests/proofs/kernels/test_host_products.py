@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
 
-from engine.kernels.weights.fbgemm import STEPS, FbgemmWeight, has_fbgemm
 from engine.kernels.weights.host_products import (
     FLOATS,
     HOST_MAKERS,
@@ -24,12 +20,6 @@ from engine.measured import host_products as measured
 
 SHAPES = (192, 576), (576, 1536)
 MOST_ROWS = 17
-WITH_AVX2 = {
-    "ATEN_CPU_CAPABILITY": "avx2",
-    "ONEDNN_MAX_CPU_ISA": "AVX2",
-    "FBGEMM_ENABLE_INSTRUCTIONS": "AVX2",
-}
-needs_fbgemm = pytest.mark.skipif(not has_fbgemm(), reason="PyTorch has no FBGEMM for this CPU")
 
 
 def rows_that_differ(kind: str, rows: int, depth: int) -> list[tuple[int, int]]:
@@ -59,28 +49,6 @@ def offered() -> list[str]:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_row_has_the_same_bits_alone_and_among_others(kind: str, shape: tuple[int, int]) -> None:
     assert rows_that_differ(kind, *shape) == []
-
-
-@needs_fbgemm
-@pytest.mark.ci  # a process of its own
-def test_so_it_has_with_avx2_alone() -> None:
-    """PyTorch and its libraries decide at their start what they use of a better CPU."""
-    script = (
-        "from tests.proofs.kernels.test_host_products import SHAPES, offered, rows_that_differ\n"
-        "print(offered(), [(k, s) for k in offered() for s in SHAPES if rows_that_differ(k, *s)])"
-    )
-    env = {**os.environ, **WITH_AVX2, "OMP_NUM_THREADS": "1"}
-    said = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True).stdout
-    assert said.strip() == "['fbgemm', 'nibbles', 'rounded rows'] []"
-
-
-@needs_fbgemm
-def test_fbgemm_rounds_only_the_rows_and_does_not_saturate() -> None:
-    x = torch.cat((torch.randn(3, 200), torch.full((1, 200), -1.0), torch.zeros(1, 200)))
-    weight = FbgemmWeight.of(torch.cat((torch.randn(95, 200), torch.full((1, 200), 127.0))))
-    exact = x.double() @ weight.restored().double().T
-    most = x.abs().amax(-1, keepdim=True) / STEPS / 2 * weight.restored().abs().sum(-1)
-    assert ((weight.linear(x) - exact).abs() <= 1.01 * most + 1e-4).all()
 
 
 @pytest.mark.parametrize(

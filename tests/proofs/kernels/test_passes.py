@@ -16,7 +16,6 @@ from torch import Tensor
 from engine.kernels.decode.tiling.tiles import TargetTiles, Tiles
 from engine.kernels.round.tree_rows import TreeRows
 from engine.kernels.toolchain.jit import INTERPRETED
-from engine.kernels.weights.plain import PlainWeight
 from engine.kv_cache.cache import Cache
 from engine.kv_cache.delta_state import DeltaState
 from engine.kv_cache.layer_cache import LayerCache
@@ -24,8 +23,6 @@ from engine.kv_cache.layer_state import LayerState
 from engine.loading.checkpoint import load_target
 from engine.models.attention_backends import TRITON
 from engine.models.family import AFTER_NORM, EMBEDDED
-from engine.models.layers import linear, merge_projections
-from engine.models.merged_weights import side_by_side
 from engine.models.target import TargetModel
 from engine.speculation.trees import Node, path_to
 from support.published import PUBLISHED, Published, write_published
@@ -321,32 +318,3 @@ def test_who_taps_the_last_layer_of_a_prompt_changes_no_bit(target: TargetModel,
     """Or an answer's first token would depend on whether a drafter listens."""
     nobody, drafter = (read(target, (20,), True, taps)[0][0][0] for taps in ((), (1,)))
     assert torch.equal(nobody, drafter)
-
-
-@of("Gemma 12B", "Qwen3")
-@torch.inference_mode()
-def test_modules_that_nothing_is_merged_in_compute_the_same(target: TargetModel) -> None:
-    merged, apart = deepcopy(target), deepcopy(target).to(target.dtype)
-    merge_projections(merged, merged.read_together)
-    assert [any(getattr(each, "together", None) for each in of.modules()) for of in (merged, apart)] == [True, False]
-    (expected, theirs), (found, ours) = (read(each, (9, 20), False, TAPS) for each in (merged, apart))
-    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
-    for kept, wanted in zip(ours.layers, theirs.layers, strict=True):
-        torch.testing.assert_close(seen(kept, 29), seen(wanted, 29), atol=1e-4, rtol=1e-4)
-
-
-def test_merged_weights_are_the_modules_weights() -> None:
-    layers = [linear(8, outputs) for outputs in (4, 2, 6)]
-    for layer in layers:  # whose weights are whatever lay there, NaN at times
-        torch.nn.init.normal_(layer.weight)
-    x = torch.randn(3, 8, generator=torch.Generator().manual_seed(0))
-    before = [layer(x) for layer in layers]
-    merged = side_by_side(*layers)
-    assert isinstance(merged, PlainWeight) and merged.shape == (12, 8) and merged.is_contiguous
-    assert all(torch.equal(layer(x), rows) for layer, rows in zip(layers, before, strict=True))
-    storage = merged.values.untyped_storage().data_ptr()
-    assert all(layer.weight.untyped_storage().data_ptr() == storage for layer in layers)
-    again = side_by_side(*layers)
-    assert again.values.data_ptr() == merged.values.data_ptr() and torch.equal(again.values, merged.values)
-    layers[1].weight.detach().fill_(3)
-    assert (merged.rows(4, 6).restored() == 3).all()

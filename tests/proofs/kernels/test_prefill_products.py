@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -83,23 +82,6 @@ def test_a_packed_weight_is_its_restored_self(
 def test_a_depth_that_is_no_whole_step(make: Make, depth: int) -> None:
     x, weight = noise(5, depth), make(noise(16, depth, seed=1))
     close(multiply_many(x, weight, tiles=SMALL), x, weight.restored())
-
-
-@pytest.mark.parametrize("make", [Int8Weight.of, Int4Weight.of, Mxfp4Weight.of], ids=["int8", "int4", "mxfp4"])
-def test_several_steps_in_a_turn_of_the_loop_change_no_bit(make: Make) -> None:
-    x, weight = noise(19, 192).bfloat16(), make(noise(48, 192, seed=1))
-    one = replace(SMALL, depth=32)
-    for parts in (2, 4):  # the last turn of four is half past the end
-        found = multiply_many(x, weight, tiles=replace(one, parts=parts))
-        assert torch.equal(found, multiply_many(x, weight, tiles=one))
-
-
-@PACKED
-@FP32_AND_BF16
-@pytest.mark.parametrize(("rows", "inter"), [(19, 16), (5, 48)])
-def test_gates(make: Make, rows: int, inter: int, dtype: torch.dtype) -> None:
-    x, weight = noise(rows, 128).to(dtype), make(noise(2 * inter, 128, seed=1) / 8)
-    close(multiply_many(x, weight, gate="gelu_tanh", tiles=SMALL), x, weight.restored(), gate=True)
 
 
 @PACKED

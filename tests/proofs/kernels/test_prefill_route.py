@@ -6,8 +6,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.kernels.prefill.gate import gated, reference_gated
-from engine.kernels.prefill.norm import spread
 from engine.kernels.prefill.route import Routing, reference_routing, route_many
 from engine.kernels.toolchain.jit import INTERPRETED
 
@@ -48,22 +46,3 @@ def test_scores_that_are_no_numbers_reach_no_place_outside() -> None:
     found = route_many(torch.full((40, 12), float("nan")), 40, 3, torch.ones(12))
     assert int(found.ids.min()) >= 0 and int(found.ids.max()) < 12
     assert int(found.places.min()) >= 0 and int(found.places.max()) < 120
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_rows_stand_where_their_pairs_do(dtype: torch.dtype) -> None:
-    generator = torch.Generator().manual_seed(1)
-    x, norm = torch.randn(6, 40, generator=generator).to(dtype), torch.rand(40, generator=generator).to(dtype)
-    places = torch.randperm(18, generator=generator).view(6, 3).int()
-    normed = torch.nn.functional.rms_norm(x, (40,), norm, 1e-6)
-    out = spread(x, norm, 1e-6, places)
-    for row in range(6):
-        for place in places[row].tolist():
-            torch.testing.assert_close(out[place], normed[row])
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("inter", [24, 1100])
-def test_the_gate(inter: int, dtype: torch.dtype) -> None:
-    x = (3 * torch.randn(4, 2 * inter, generator=torch.Generator().manual_seed(inter))).to(dtype)
-    torch.testing.assert_close(gated(x), reference_gated(x))

@@ -27,19 +27,6 @@ def _packed(weight: Tensor) -> Q4Weight:
     return packed
 
 
-def test_products_are_those_of_the_weight() -> None:
-    weight, x = _levels(), torch.randn(3, DEPTH)
-    expected = x @ weight.T
-    assert (_packed(weight).linear(x) - expected).norm() < 0.01 * expected.norm()
-
-
-def test_a_row_has_the_same_bits_alone_and_among_others() -> None:
-    packed, x = _packed(_levels()), torch.randn(16, DEPTH)
-    together = packed.linear(x)
-    for rows in (1, 2, 3, 5, 8, 15):
-        assert all(torch.equal(packed.linear(x[at : at + rows]), together[at : at + rows]) for at in range(17 - rows))
-
-
 def test_a_group_of_equals_is_a_level() -> None:
     weight = _levels()
     weight[:, :GROUP] = 0.25

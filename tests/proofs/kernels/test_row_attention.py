@@ -15,14 +15,9 @@ from engine.kernels.decode.attention.attend_tiles import (
     AttendTiles,
     FullTiles,
     WindowTiles,
-    attend_tiles,
-    num_splits,
-    split_size,
 )
-from engine.kernels.decode.attention.rope import norm_rope_store, norm_rope_store_reference
 from engine.kernels.reference.rope import inverse_frequencies
 from engine.kernels.shared.heads import HeadNorms
-from engine.kernels.toolchain.card import HOPPER
 from engine.layer_config import AttentionConfig, RopeConfig
 from tests.kernels.tensors import CPU, noise
 
@@ -161,15 +156,6 @@ def test_rows_attend_as_the_reference_does(name: str, dtype: torch.dtype) -> Non
             torch.testing.assert_close(got, wanted, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
 
 
-@pytest.mark.parametrize("name", ["full", "sliding", "drafter sliding", "drafter full"])
-def test_the_tiles_in_use_give_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention, "ADDED_IN_ORDER", ADDED_IN_ORDER)
-    case = make(LAYERS[name], 400 if LAYERS[name].window is None else capacity_of(LAYERS[name]))
-    for rows, max_rows in ((9, 16), (1, 1)):
-        actual, expected = case.copy().attend(300, rows, max_rows=max_rows), case.copy().reference(300, rows)
-        torch.testing.assert_close(actual, expected, atol=1e-5, rtol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("name", "dtype"),
     [
@@ -196,36 +182,6 @@ def test_a_row_has_the_same_bits_at_every_width(name: str, dtype: torch.dtype, o
         assert torch.equal(case.k, k) and torch.equal(case.v, v)
 
 
-def test_a_row_has_the_same_bits_where_a_published_window_begins_to_forget(ordered_sums: None) -> None:
-    """gpt-oss: with the tiles in use, in splits of 128 keys, of which a row sees parts of one or two."""
-    for cursor in (115, 250):
-        case = make(LAYERS["gpt-oss"], capacity_of(LAYERS["gpt-oss"]), torch.bfloat16)
-        block = case.attend(cursor, 16)
-        expected = case.copy().reference(cursor, 16)
-        torch.testing.assert_close(block, expected, atol=TOLERANCE[torch.bfloat16], rtol=TOLERANCE[torch.bfloat16])
-        for row in (0, 12, 13, 15):
-            assert torch.equal(case.attend(cursor + row, 1, max_rows=1, first=row)[0], block[row]), (cursor, row)
-
-
-@pytest.mark.parametrize("window", [273, 274])
-def test_a_row_alone_adds_up_to_eighteen_splits_at_once(window: int, ordered_sums: None) -> None:
-    """Of 16 keys each; a row that may have nineteen is one for the kernel of blocks. No bit differs."""
-    tiles = replace(SMALL_WINDOW, split=16)
-    case = make(layer(2, 1, 16, window), window + 15)
-    block = case.attend(290, 16, tiles)
-    for row in (13, 14):
-        assert torch.equal(case.attend(290 + row, 1, tiles, 1, first=row)[0], block[row])
-
-
-def test_rows_whose_splits_are_added_up_together_have_the_same_bits(ordered_sums: None) -> None:
-    """All rows of a tile in three waits for memory for eight splits, or four rows at a time in one."""
-    config = layer(2, 1, 256, 100)
-    few = replace(SMALL_WINDOW, split=16)
-    case = make(config, capacity_of(config), torch.bfloat16)
-    expected = case.copy().attend(300, 16, few)
-    assert torch.equal(case.attend(300, 16, replace(few, added=4096)), expected)
-
-
 @pytest.mark.usefixtures("ordered_sums")
 @pytest.mark.parametrize(
     ("name", "dtype"),
@@ -250,41 +206,6 @@ def test_a_row_alone_may_take_a_launch_less(name: str, dtype: torch.dtype, monke
             patch.setattr(attention, "norm_rope_store", None)  # which is not launched
             assert torch.equal(together.attend(cursor, 1, tiles, 1), expected), cursor
         assert torch.equal(together.k, separate.k) and torch.equal(together.v, separate.v), cursor
-
-
-@pytest.mark.usefixtures("ordered_sums")
-def test_a_row_alone_that_takes_a_launch_less_walks_through_several_splits() -> None:
-    """In one program; nothing from the cursor on counts, and without a row nothing happens."""
-    tiles = replace(SMALL_FULL, split=16, keys=16, values=32, programs=1, alone=True)
-    case = make(LAYERS["8 heads a key"], 1100)
-    for cursor in (70, 1090):
-        expected = case.copy().attend(cursor, 1, tiles, 2)
-        torn = case.copy()
-        torn.k[:, cursor:], torn.v[:, cursor:] = float("nan"), float("nan")
-        assert torch.equal(torn.attend(cursor, 1, tiles, 1), expected), cursor
-    k, v = case.k.clone(), case.v.clone()
-    assert (case.attend(40, 0, tiles, 1) == 7.0).all()
-    assert torch.equal(case.k, k) and torch.equal(case.v, v)
-
-
-def test_a_program_may_take_several_splits() -> None:
-    """Two tiles of rows, each of two parts of the values; a program has two splits or one."""
-    case = make(LAYERS["8 heads a key"], 150)
-    expected = case.attend(134, 13, SMALL_FULL)
-    assert torch.equal(case.attend(134, 13, replace(SMALL_FULL, programs=4 * 3)), expected)
-
-
-@pytest.mark.parametrize("values", [8, 32])
-def test_values_may_be_mixed_in_parts(values: int) -> None:
-    case = make(LAYERS["8 heads a key"], 150)
-    actual = case.attend(134, 5, replace(SMALL_FULL, values=values), 5)
-    torch.testing.assert_close(actual, case.reference(134, 5), atol=1e-5, rtol=1e-5)
-
-
-def test_one_launch_after_another_finds_the_scratch_as_it_should_be() -> None:
-    """Programs that count each other leave nothing to the next launch."""
-    case = make(LAYERS["both ways in a window"], 39)
-    assert torch.equal(case.attend(60, 9, SMALL_WINDOW, launches=3), case.attend(60, 9, SMALL_WINDOW))
 
 
 @pytest.mark.parametrize("cursor", [1016, 1360])
@@ -315,98 +236,4 @@ def test_what_lies_past_the_cursor_does_not_count() -> None:
         assert torch.equal(case.attend(33, 4, small(case.config)), expected)
 
 
-def test_splits_are_as_small_as_sixty_four_of_them_allow() -> None:
-    assert [split_size(last, 32) for last in (0, 2047, 2048, 4095, 4096, 32_768)] == [32, 32, 64, 64, 128, 1024]
-
-
-def test_the_number_of_splits_follows_the_capacity() -> None:
-    full = attend_tiles(LAYERS["full"], 32_768, HOPPER)
-    assert full == attend_tiles(LAYERS["full"], 262_144, HOPPER) and isinstance(full, FullTiles)
-    assert [num_splits(full, capacity, None) for capacity in (1, 32, 33, 2048, 262_144)] == [1, 1, 2, 64, 64]
-
-
-def test_a_row_alone_has_other_tiles_only_where_they_add_alike() -> None:
-    """Four warps instead of eight where both have the same sums: tiles of 64 rows, splits of 64 keys."""
-    for config in [*LAYERS.values(), layer(64, 1, 256, 1024), layer(65, 1, 512, None)]:
-        block, alone = (attend_tiles(config, 1279, HOPPER, max_rows) for max_rows in (16, 1))
-        if isinstance(block, FullTiles):
-            fits = block.rows == 128 and config.num_heads // config.num_kv_heads <= 64
-            assert alone == (replace(block, rows=64, warps=4) if fits else block)
-        else:
-            assert alone == (replace(block, warps=4, registers=255) if block.split == 64 else block)
-    assert attend_tiles(LAYERS["full"], 1279, HOPPER, 1) != attend_tiles(LAYERS["full"], 1279, HOPPER)
-    assert attend_tiles(LAYERS["sliding"], 1279, HOPPER, 1) != attend_tiles(LAYERS["sliding"], 1279, HOPPER)
-
-
-def test_a_split_goes_round_a_ring_at_most_once() -> None:
-    short, long = (attend_tiles(LAYERS["sliding"], capacity, HOPPER) for capacity in (40, 1279))
-    assert isinstance(short, WindowTiles) and short.split == 32
-    assert long == attend_tiles(LAYERS["sliding"], 10**6, HOPPER)
-
-
 # --- norm, turn, store
-
-
-@dataclass
-class Store:
-    """A merged projection and the cache its keys and values go to."""
-
-    projected: Tensor
-    norms: HeadNorms
-    frequencies: Tensor
-    k: Tensor
-    v: Tensor
-    heads: int
-    value_is_key: bool
-
-    def run(self, function: Any, cursor: int, rows: int) -> tuple[Tensor, Tensor, Tensor]:
-        projected, k, v = self.projected.clone(), self.k.clone(), self.v.clone()
-        place, shared = at(cursor, rows), {"value_is_key": self.value_is_key}
-        function(projected, self.norms, self.frequencies, k, v, *place, self.heads, **shared)
-        return projected, k, v
-
-
-def store(heads: int, kv_heads: int, head_dim: int, dtype: torch.dtype, *, gemma: bool, shared: bool) -> Store:
-    columns = (heads + (1 if shared else 2) * kv_heads) * head_dim
-    cache = torch.zeros(kv_heads, 37, head_dim, dtype=dtype)
-    return Store(
-        noise(16, columns, seed=6).to(dtype),
-        head_norms(head_dim, dtype, gemma=gemma),
-        inverse_frequencies(RopeConfig(1e4, head_dim, 0.25 if gemma else 1.0), CPU),
-        cache,
-        cache.clone(),
-        heads,
-        shared,
-    )
-
-
-@pytest.mark.parametrize(
-    ("heads", "kv_heads", "head_dim", "gemma", "shared", "dtype"),
-    [
-        (4, 2, 32, True, False, torch.float32),
-        (8, 1, 64, True, True, torch.bfloat16),
-        (4, 2, 16, False, False, torch.bfloat16),
-        (0, 2, 16, False, False, torch.float32),
-    ],
-    ids=["sliding", "full", "drafter", "drafter's context"],
-)
-def test_heads_are_normed_turned_and_stored(
-    heads: int, kv_heads: int, head_dim: int, gemma: bool, shared: bool, dtype: torch.dtype
-) -> None:
-    case = store(heads, kv_heads, head_dim, dtype, gemma=gemma, shared=shared)
-    for cursor, rows in [(30, 9), (90_000, 5), (12, 0)]:
-        actual = case.run(norm_rope_store, cursor, rows)
-        expected = case.run(norm_rope_store_reference, cursor, rows)
-        for ours, theirs in zip(actual, expected, strict=True):
-            # A unit in the last place, where fp32 rounds differently before bf16 does.
-            torch.testing.assert_close(ours, theirs, atol=TOLERANCE[dtype], rtol=TOLERANCE[dtype])
-
-
-def test_keys_have_the_same_bits_however_they_arrive() -> None:
-    case = store(4, 2, 32, torch.bfloat16, gemma=True, shared=False)
-    _, k, v = case.run(norm_rope_store, 50, 16)
-    rows, case.k, case.v = case.projected.clone(), case.k.clone(), case.v.clone()
-    for done, count in ((0, 1), (1, 5), (6, 10)):
-        case.projected = torch.roll(rows, -done, 0)
-        _, case.k, case.v = case.run(norm_rope_store, 50 + done, count)
-    assert torch.equal(case.k, k) and torch.equal(case.v, v)

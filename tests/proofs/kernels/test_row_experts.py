@@ -23,7 +23,6 @@ from engine.kernels.reference.moe import experts, route
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.kernels.weights.fp8 import Fp8Weight
 from engine.kernels.weights.int4 import Int4Weight
-from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.mxfp4 import Mxfp4Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
@@ -107,50 +106,6 @@ def test_entries_of_eight_are_enough(num_experts: int, top_k: int, liked: int) -
     found = used_before(num_experts, top_k, 8)
     route_rows(scores, number(16), torch.ones(num_experts), found)
     assert_assigned_alike(found, expected, 16)
-
-
-def test_experts_that_are_not_packed_may_have_entries_of_eight(ordered_sums: None) -> None:
-    """A file may hold a layer's in bf16; the choice is the other layers'."""
-    layer = packed(PlainWeight)
-    assert torch.equal(layer.run(16, most=8)[0], layer.run(16)[0])
-
-
-def test_forced_scores_are_repeated() -> None:
-    forced, found = noise(5, NUM_EXPERTS), used_before(NUM_EXPERTS, TOP_K)
-    route_rows(forced, number(12), torch.ones(NUM_EXPERTS), found)
-    repeated = forced[torch.arange(12) % 5]
-    assert_assigned_alike(found, reference_assignment(repeated, TOP_K, torch.ones(NUM_EXPERTS)), 12)
-
-
-@FP32_AND_BF16
-@pytest.mark.parametrize(
-    ("inter", "hidden", "num_experts", "splits", "kind"),
-    [
-        (32, 64, 16, 1, PlainWeight),
-        (16, 100, 5, 3, PlainWeight),
-        (40, 72, 24, 2, Int8Weight.of),
-    ],
-)
-def test_gate_up_and_route(
-    inter: int, hidden: int, num_experts: int, splits: int, dtype: torch.dtype, kind: Callable[[Tensor], Weight]
-) -> None:
-    """The experts are chosen by the scores that the same launch computes, however many programs compute them."""
-    x, weight = noise(16, hidden).to(dtype), kind(noise(2 * inter, hidden, seed=1).to(dtype) / 8)
-    routed, router_weight = noise(16, hidden, seed=2).to(dtype), noise(num_experts, hidden, seed=3).to(dtype)
-    out, tiles = torch.zeros(16, inter, dtype=dtype), Tiles(16, 32)
-    scale, found = 1 + 0.2 * noise(num_experts, seed=4), used_before(num_experts, TOP_K)
-    router_tiles = Tiles(32, 16, splits + 1)
-    scratch = SplitScratch.allocate(router_tiles, num_experts, CPU)
-    router = RouterRows(routed, router_weight, scale, None, number(16), found, router_tiles)
-    for _ in range(2):  # as layers follow each other
-        out.fill_(7)
-        gate_up_and_route(x, weight, out, tiles, router, scratch)
-    expected = reference_gate_up(x.float(), weight, "gelu_tanh")
-    torch.testing.assert_close(out.float(), expected, atol=1e-5, rtol=1e-5 if dtype is torch.float32 else 2**-8)
-    scores = scratch.scores.sum(0)
-    torch.testing.assert_close(scores, reference_project(routed, PlainWeight(router_weight)), atol=1e-4, rtol=1e-5)
-    assert_assigned_alike(found, reference_assignment(scores, TOP_K, scale), 16)
-    assert not scratch.arrived.any()
 
 
 @PACKED
@@ -282,39 +237,6 @@ def clamped(kind: Callable[[Tensor], Weight], dtype: torch.dtype, num_experts: i
     return Layer(kind, dtype, "clamped_silu", num_experts, hidden=96, inter=64, dense=64, tiles=tiles, down_tiles=tiles)
 
 
-@pytest.mark.parametrize(
-    ("rows", "programs", "kind", "dtype"),
-    [
-        (1, 7, PlainWeight, torch.bfloat16),
-        (5, 1, PlainWeight, torch.float32),
-        (16, 500, PlainWeight, torch.bfloat16),
-        (1, 500, Int8Weight.of, torch.float32),
-        (16, 7, Int8Weight.of, torch.bfloat16),
-    ],
-)
-def test_experts(rows: int, programs: int, kind: Callable[[Tensor], Weight], dtype: torch.dtype) -> None:
-    tiles = Tiles(16, 32, programs=programs)
-    Layer(kind, dtype, tiles=tiles, down_tiles=tiles).check(rows)
-
-
-def test_what_pairs_add_is_rounded_once() -> None:
-    layer = Layer(dtype=torch.bfloat16)
-    assert torch.equal(layer.run(5, out=torch.bfloat16)[0], layer.run(5)[0].to(torch.bfloat16))
-
-
-def test_all_rows_may_choose_the_same_experts() -> None:
-    layer = Layer()
-    layer.scores = noise(1, NUM_EXPERTS).expand(16, -1).contiguous()
-    layer.check(16)
-
-
-@pytest.mark.usefixtures("ordered_sums")
-def test_a_row_has_the_same_bits_alone_and_among_others() -> None:
-    """Among others it stands elsewhere in its experts' tiles, and other programs run them."""
-    layer = Layer()
-    layer.check_bits(*layer.run(16), (1, 0), (1, 15))
-
-
 @pytest.mark.parametrize("kind", [Fp8Weight.of, Int4Weight.of], ids=["fp8", "int4"])  # MXFP4 is clamped, below
 @pytest.mark.usefixtures("ordered_sums")
 def test_packed_experts(kind: Callable[[Tensor], Weight]) -> None:
@@ -344,25 +266,3 @@ def test_clamped_experts_with_biases(rows: int, kind: Callable[[Tensor], Weight]
     sums = layer.x.float() @ layer.gate_up.restored().flatten(0, 1).T
     assert (sums > CLAMP).any() and (sums < -CLAMP).any()
     layer.check(rows)
-
-
-def test_clamped_experts_need_their_biases() -> None:
-    layer = clamped(PlainWeight, torch.float32)
-    layer.gate_up_bias = None
-    with pytest.raises(AssertionError):
-        layer.run(1)
-
-
-@pytest.mark.usefixtures("ordered_sums")
-@pytest.mark.parametrize("kind", [PlainWeight, Mxfp4Weight.of], ids=["plain", "mxfp4"])
-def test_experts_may_begin_at_places_of_their_own(kind: Callable[[Tensor], Weight]) -> None:
-    """Each at another, so a row's sums have other bits, but the same alone and among others, in tiles of any width."""
-    layer = clamped(kind, torch.float32, 5)
-    layer.tiles = Tiles(columns=64, depth=32, warps=1, programs=7)
-    unturned, _ = layer.run(16)
-    layer.tiles = replace(layer.tiles, turned=True)
-    whole, beside = layer.run(16)
-    torch.testing.assert_close(whole, unturned, atol=1e-3, rtol=1e-4)
-    assert not torch.equal(whole, unturned)
-    layer.tiles = replace(layer.tiles, columns=16)
-    layer.check_bits(whole, beside, (1, 6), (5, 9))

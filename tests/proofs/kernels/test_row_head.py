@@ -71,15 +71,6 @@ def test_a_row_has_the_same_bits_at_every_width(max_rows: int, dtype: torch.dtyp
     assert (few.token[max_rows:] == 0).all()
 
 
-def test_a_copy_in_8_bits_is_off_by_half_a_step_at_most() -> None:
-    embedding = noise(50, 64) * torch.logspace(-3, 3, 50)[:, None]
-    embedding[7] = 0
-    copy = Int8Weight.of(embedding.bfloat16())
-    steps = embedding.bfloat16().float().abs().amax(-1) / 127
-    error = (copy.restored() - embedding.bfloat16().float()).abs().amax(-1)
-    assert copy.values.dtype is torch.int8 and (error <= 0.5001 * steps + 1e-30).all()
-
-
 def test_rows_that_are_no_numbers_pick_a_token_of_the_vocabulary() -> None:
     """Its row of the embedding is read next, which must not end the process: the host finds out by the probability."""
     out = run(torch.full((16, 40), torch.nan), PlainWeight(noise(101, 40)), 30.0)

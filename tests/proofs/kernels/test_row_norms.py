@@ -12,18 +12,13 @@ from engine.kernels.decode.experts.shared_expert import after_experts, reference
 from engine.kernels.decode.norm import (
     NormStyle,
     add_and_norm,
-    after_attention,
     after_feed_forward,
-    embed_rows,
     reference_add_and_norm,
 )
 from engine.kernels.reference.joins import (
-    AttentionJoin,
     FeedForwardJoin,
-    reference_after_attention,
     reference_after_feed_forward,
 )
-from engine.kernels.reference.norm import rms_norm, rms_norm_rounded_first
 from engine.kernels.toolchain.jit import INTERPRETED
 from tests.kernels.tensors import FP32_AND_BF16
 
@@ -63,19 +58,6 @@ def assert_rounded_alike(actual: Tensor, expected: Tensor) -> None:
     else:
         assert (actual != expected).float().mean() < 0.02
         torch.testing.assert_close(actual, expected, atol=2**-6, rtol=2**-6)
-
-
-@FP32_AND_BF16
-@HIDDEN
-def test_after_attention(hidden: int, dtype: torch.dtype) -> None:
-    given = Given(hidden, dtype)
-    partials, x, weights = given.sums(3, 16), given.rows(), AttentionJoin(*[given.weight() for _ in range(4)])
-    expected = reference_after_attention(partials, x, weights, EPS)
-    outputs = [torch.zeros_like(x) for _ in range(3)]
-    after_attention(partials, x, weights, EPS, *outputs)
-    for actual, wanted in zip([x, *outputs], expected, strict=True):
-        assert wanted is not None
-        assert_rounded_alike(actual, wanted)
 
 
 @FP32_AND_BF16
@@ -124,28 +106,3 @@ def test_after_experts_one_of_which_all_rows_share(dtype: torch.dtype, style: No
     assert_rounded_alike(normed[:9], expected_normed[:9])
     assert torch.equal(features[:9, 40:], x[:9]) and (features[:, :40] == 7).all() and (features[9:] == 7).all()
     assert torch.equal(x[9:], untouched) and torch.equal(normed[9:], before[9:])
-
-
-@FP32_AND_BF16
-@pytest.mark.parametrize("style", ["gemma", "qwen"])
-def test_embedding(dtype: torch.dtype, style: NormStyle) -> None:
-    given = Given(40, dtype)
-    embedding, weight = given.noise(50, 40).to(dtype), given.weight()
-    ids = torch.randint(0, 50, (16,), generator=torch.Generator().manual_seed(0))
-    x, normed = given.rows(), given.rows()
-    embed_rows(ids, embedding, 53.0, x, normed, weight, EPS, style)
-    assert torch.equal(x, embedding[ids] * 53.0)
-    assert_rounded_alike(normed, (rms_norm if style == "gemma" else rms_norm_rounded_first)(x, weight, EPS))
-
-
-@pytest.mark.parametrize("max_rows", [1, 5])
-def test_rows_beyond_the_bound_are_left_alone(max_rows: int) -> None:
-    given = Given(40, torch.bfloat16)
-    partials, x, weights = given.sums(2, 16), given.rows(), AttentionJoin(*[given.weight() for _ in range(4)])
-    whole, few = [[x.clone(), *[torch.full_like(x, 7) for _ in range(3)]] for _ in range(2)]
-    after_attention(partials, whole[0], weights, EPS, *whole[1:])
-    after_attention(partials, few[0], weights, EPS, *few[1:], max_rows=max_rows)
-    assert torch.equal(few[0][max_rows:], x[max_rows:])
-    assert all((rows[max_rows:] == 7).all() for rows in few[1:])
-    for one, other in zip(whole, few, strict=True):
-        assert torch.equal(one[:max_rows], other[:max_rows])

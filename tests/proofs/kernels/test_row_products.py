@@ -55,17 +55,6 @@ def test_sums_of_splits(columns: int, depth: int, tiles: Tiles, dtype: torch.dty
     torch.testing.assert_close(out.sum(0), reference_project(x, weight), atol=1e-4, rtol=1e-5)
 
 
-@FP32_AND_BF16
-def test_products_in_the_models_dtype(dtype: torch.dtype) -> None:
-    x, weight, out = noise(16, 72, dtype=dtype), plain(40, 72, dtype=dtype, seed=1), noise(16, 40, dtype=dtype)
-    project(x, weight, out, Tiles(16, 32))
-    expected = reference_project(x, weight)
-    if dtype is torch.float32:
-        torch.testing.assert_close(out, expected, atol=1e-4, rtol=1e-5)
-    else:  # one rounding to 8 bits of mantissa
-        torch.testing.assert_close(out.float(), expected, atol=1e-4, rtol=2**-8)
-
-
 @pytest.mark.parametrize("make", [PlainWeight, Int4Weight.of])
 @pytest.mark.parametrize("max_rows", [1, 16])
 def test_two_products_in_one_launch_have_the_bits_of_each_alone(
@@ -94,17 +83,6 @@ def test_gate_up(inter: int, depth: int, activation: Activation, dtype: torch.dt
     expected = reference_gate_up(x.float(), weight, activation)
     tolerance = 1e-5 if dtype is torch.float32 else 2**-8
     torch.testing.assert_close(out.float(), expected, atol=1e-5, rtol=tolerance)
-
-
-@pytest.mark.usefixtures("ordered_sums")
-def test_rows_left_over_from_another_pass_do_no_harm() -> None:
-    """Rows that don't count may hold anything, also what is not a number."""
-    x, weight, tiles = noise(16, 64), plain(32, 64, seed=1), Tiles(16, 32)
-    clean, dirty = torch.zeros(16, 32), torch.zeros(16, 32)
-    project(x, weight, clean, tiles)
-    x[3:] = float("nan")
-    project(x, weight, dirty, tiles)
-    assert torch.equal(clean[:3], dirty[:3])
 
 
 MAKERS: dict[str, Callable[[Tensor], Weight]] = {
@@ -180,24 +158,3 @@ def test_what_stands_behind_a_packed_weight_is_not_read(group: int) -> None:
     out = partial_sums(tiles, 16, CPU)
     project(x, weight, out, tiles)
     torch.testing.assert_close(out.sum(0), reference_project(x, made), atol=1e-4, rtol=1e-5)
-
-
-@pytest.mark.usefixtures("ordered_sums")
-@pytest.mark.parametrize("make", [PlainWeight, Int4Weight.of])
-def test_programs_may_begin_at_places_of_their_own(make: Callable[[Tensor], Weight]) -> None:
-    """The third 128 columns begin two steps further on; a depth's last step may be a part of one."""
-    x, weight = noise(16, 352), make(noise(288, 352, seed=1))
-    tiles = Tiles(64, 64, splits=2, warps=2)
-    plain, turned = (partial_sums(tiles, 288, CPU) for _ in range(2))
-    project(x, weight, plain, tiles)
-    project(x, weight, turned, replace(tiles, turned=True))
-    torch.testing.assert_close(turned.sum(0), reference_project(x, weight), atol=1e-4, rtol=1e-5)
-    assert torch.equal(turned[..., :128], plain[..., :128])
-    assert not torch.equal(turned[..., 128:256], plain[..., 128:256])
-    assert not torch.equal(turned[..., 256:], plain[..., 256:])
-
-    both = [torch.zeros(16, 144) for _ in range(2)]
-    for out, columns in zip(both, (32, 64), strict=True):
-        gate_up(x, weight, out, "silu", Tiles(columns, 64, warps=2, turned=True))
-    torch.testing.assert_close(both[0], reference_gate_up(x, weight, "silu"), atol=2e-3, rtol=1e-4)
-    assert torch.equal(*both)  # whatever the tile is

@@ -11,7 +11,6 @@ from torch import Tensor
 
 from engine.kernels.decode.attention.attend_rows import AttendScratch, attend_rows, attend_rows_reference
 from engine.kernels.decode.attention.attend_tiles import AttendTiles
-from engine.kernels.decode.attention.branches import most_branches
 from engine.kernels.round.tree_rows import TreeRows
 from engine.speculation.trees import Node, best_first, in_rows, path_to
 from tests.kernels.tensors import CPU
@@ -135,26 +134,6 @@ def tensors(tree: TreeRows) -> tuple[Tensor, Tensor, Tensor]:
     return tree.depths, tree.paths, tree.trunk
 
 
-@pytest.mark.usefixtures("ordered_sums")
-def test_splits_of_two_sizes() -> None:
-    """64 splits of 16 keys hold the first 1024, behind them are splits of 32: the ends of two branches have those."""
-    case, tree = make(layer(1, 1, 16, None), 1100), [Node(0, 1, 0, 0.5), Node(1, 2, 0, 0.4), Node(0, 1, 1, 0.3)]
-    tree.append(Node(3, 2, 0, 0.2))
-    assert torch.equal(attend(case.copy(), 1022, tree), by_paths(case, 1022, tree))
-
-
-def test_a_program_may_take_several_splits() -> None:
-    """Two tiles of rows, each of two parts of the values, have one program each: whatever all others would do."""
-    case, tree = make(LAYERS["full, 8 heads a key"], 150), grown(1, 7)
-    few, many = (replace(SMALL_FULL, split=16, values=8, programs=4 * most) for most in (1, 99))
-    assert torch.equal(attend(case.copy(), 27, tree, few), attend(case.copy(), 27, tree, many))
-
-
-def test_one_launch_after_another_finds_the_scratch_as_it_should_be() -> None:
-    case, tree = make(LAYERS["window"], 55), grown(4, 8)
-    assert torch.equal(attend(case, 60, tree, launches=2), attend(case, 60, tree))
-
-
 def test_what_others_drafted_does_not_count() -> None:
     """Keys and values of rows that are no ancestors may be anything."""
     for name in ("window", "full"):
@@ -163,8 +142,3 @@ def test_what_others_drafted_does_not_count() -> None:
         case.projected[3] = 9 - case.projected[3]
         same = (attend(case, 28, tree) == expected).all(1)
         assert same.tolist() == [row != 3 for row in range(len(tree) + 1)]
-
-
-def test_rows_with_a_part_in_a_tile() -> None:
-    """Eight of two heads in sixteen; of three heads six, where the first and the last stand there in part."""
-    assert [most_branches(16, group) for group in (1, 2, 3, 8, 16, 32)] == [15, 8, 6, 2, 1, 1]

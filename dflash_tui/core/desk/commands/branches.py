@@ -7,7 +7,7 @@ from ...conversation.slash import Argument, SlashError
 from ...conversation.tree import ROOT
 from ..command import Command
 from ..desk import Desk
-from ..views import Comparison, TreeView
+from ..views import TreeView
 
 
 def retry(desk: Desk, argument: Argument) -> None:
@@ -34,38 +34,6 @@ def show_tree(desk: Desk, argument: Argument) -> None:
     if not desk.chat.tree:
         raise SlashError("There is no question yet.")
     desk.face.show(TreeView(desk.chat, argument.text))
-
-
-def show_comparison(desk: Desk, argument: Argument) -> None:
-    """Compare two questions by number; with one number it and a version of it, with none the newest that has
-    versions."""
-    words = argument.text.split()
-    if len(words) > 2:
-        raise argument.wrong()
-    if words:
-        first, *others = (desk.chosen(word).number for word in words)
-        compare(desk, first, others[0] if others else None)
-        return
-    number, which = desk.turnable()
-    neighbour = desk.chat.tree.neighbour(number, which, -1) or desk.chat.tree.neighbour(number, which, 1)
-    compare(desk, number, neighbour.number if neighbour else None)
-
-
-def compare(desk: Desk, number: int, other: int | None = None) -> None:
-    """Show a question beside another, or beside a version of its answer, or else of itself. Raises ``SlashError``."""
-    tree = desk.chat.tree
-    versions = tree.versions(number, "answer")
-    if len(versions) < 2:
-        versions = tree.versions(number, "question")
-    if other is not None and other not in [each.number for each in versions]:
-        versions = sorted({number: tree[number], other: tree[other]}.values(), key=lambda each: each.number)
-    if len(versions) < 2:
-        raise SlashError(f"Question {number} has one version: /retry block 4 makes another.")
-    places = [each.number for each in versions]
-    mine = places.index(number)
-    other_index = places.index(other) if other is not None else max(mine - 1, 0) or int(mine == 0)
-    left, right = sorted((mine, other_index))
-    desk.face.show(Comparison(versions, (left, right)))
 
 
 def go(desk: Desk, argument: Argument) -> None:
@@ -106,16 +74,6 @@ COMMANDS = (
         "f9,alt+g",
         "tree",
         "[words]",
-        priority=True,
-    ),
-    Command(
-        "compare",
-        "Compare two versions",
-        "two versions compared, by their numbers in /tree",
-        show_comparison,
-        "f10,alt+c",
-        "compare",
-        "[n] [m]",
         priority=True,
     ),
     Command("go", "Go to another answer", "go on from another answer of /tree", go, slash="go", takes="n|name"),

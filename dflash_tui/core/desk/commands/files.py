@@ -76,10 +76,6 @@ def open_block(desk: Desk, argument: Argument) -> None:
     desk.face.ask(Question("open this?", question, ways, otherwise, str(path.resolve())), chosen)
 
 
-def run(desk: Desk, argument: Argument) -> None:
-    desk.program.ask(argument.text)
-
-
 def export(desk: Desk, argument: Argument) -> None:
     """Write the answers of this chat, as they were decoded, to a file for others."""
     words = argument.text.split()
@@ -135,7 +131,6 @@ COMMANDS = (
         "[n|all] [name]",
     ),
     Command("open", "Open code", "save a code block and show it, after asking", open_block, slash="open", takes="[n]"),
-    Command("run", "Run code", "run a block of Python, after asking", run, slash="run", takes="[n]"),
     Command(
         "copy",
         "Copy code or the answer",

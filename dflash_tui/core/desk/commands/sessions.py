@@ -79,7 +79,7 @@ COMMANDS = (
     Command(
         "unfold",
         "Files and pastes",
-        "shows what is folded: files, pastes, output",
+        "shows what is folded: files, pastes",
         show_files,
         "alt+o",
         "files",

@@ -107,7 +107,7 @@ COMMANDS = (
     Command(
         "model",
         "Another model",
-        "another model: a name, folder, GGUF or URL; - goes back",
+        "another model: a name, folder or URL; - goes back",
         switch_model,
         slash="model",
         takes="name [drafter name]",

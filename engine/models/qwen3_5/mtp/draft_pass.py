@@ -61,7 +61,7 @@ class QwenMtpDraftPass:
         self.out = replace(out, token=tokens)
         self._target, self._rows, self._eps = target, rows, config.target.rms_norm_eps
         self._waiting = Committed(features, rows.ingest_start, rows.ingest_rows)
-        keys, last_rows = kept_of(cache)
+        (keys,), last_rows = kept_of(cache)
         self._hidden_rows = last_rows.rows
 
         def read(weight: Weight) -> Weight:

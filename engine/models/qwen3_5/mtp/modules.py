@@ -4,6 +4,7 @@ target's position. It keeps keys and values of every row that counts, also of th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -92,9 +93,11 @@ class QwenMtp(PairedDrafter):
         hidden, embedded = features.chunk(2, dim=-1)
         return Pairs(embedded, hidden)
 
-    def remember(self, pairs: Pairs, start: int, keys: LayerCache, rope: RopeTable) -> None:
-        self.mtp.remember(pairs.embedded, pairs.hidden, start, keys, rope)
+    def remember(self, pairs: Pairs, start: int, keys: Sequence[LayerCache], rope: RopeTable) -> None:
+        self.mtp.remember(pairs.embedded, pairs.hidden, start, keys[0], rope)
 
-    def step(self, target: TargetModel, pair: Pairs, position: int, keys: LayerCache, rope: RopeTable) -> Drafted:
-        hidden = self.mtp(pair.embedded, pair.hidden, position, keys, rope)
+    def step(
+        self, target: TargetModel, pair: Pairs, position: int, keys: Sequence[LayerCache], rope: RopeTable
+    ) -> Drafted:
+        hidden = self.mtp(pair.embedded, pair.hidden, position, keys[0], rope)
         return Drafted(target.logits(hidden), hidden)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import cast
 
@@ -13,20 +13,13 @@ from engine.commands import GenerationSettings
 from engine.decoding import round_launches as pieces
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
-from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.round.state import CURSOR, WIDTH
 from engine.kernels.toolchain.jit import INTERPRETED
-from engine.kernels.weights.int8 import Int8Weight
-from engine.lab.bench.script import Script, ScriptedHostRounds, ScriptedLaunches
 from engine.measured import costs
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
-from tests.engine.conftest import CPU
 from tests.engine.decoding.pairs import (
-    CONTEXT,
-    DRAFT_TILES,
     PROMPT,
-    TILES,
     Pair,
     by_host,
     mostly_right,
@@ -46,17 +39,6 @@ __all__ = ["pair"]
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
 DENSE = of("dense")
-
-
-def by_script(decoder: Decoder, accepted: Sequence[int], confidences: Sequence[Sequence[float]] = ()) -> Decoder:
-    """The same decoder, with rounds that follow a script."""
-    script = Script(CPU)
-    if isinstance(decoder.rounds, DeviceRounds):
-        decoder.use_rounds(DeviceRounds(ScriptedLaunches(script, decoder, None, TILES, DRAFT_TILES)))
-    else:
-        decoder.use_rounds(ScriptedHostRounds(script))
-    script.play(accepted, confidences)
-    return decoder
 
 
 # --- where an answer ends
@@ -120,16 +102,6 @@ def test_settings_change_between_rounds(pair: Pair) -> None:
 
 
 @DENSE
-def test_drafting_in_8_bits_says_the_same(pair: Pair) -> None:
-    wanted = settings(max_new_tokens=3, block_size=4)
-    decoder = Decoder(pair.target, pair.drafter, CONTEXT)
-    eighth = Int8Weight.of(pair.target.head)
-    decoder.use_rounds(DeviceRounds(RoundLaunches(decoder, eighth, TILES, DRAFT_TILES)))
-    answer = run_turn(decoder, PROMPT, wanted)
-    assert answer.ids == spoken(pair, wanted)[len(PROMPT) :]
-
-
-@DENSE
 def test_a_chosen_width_changes_no_text_and_is_in_the_books(pair: Pair) -> None:
     """Half-sure drafts at costs that grow: some verified, some not, some rounds without any."""
     wanted = settings(max_new_tokens=14, block_size=8, temperature=0.8, seed=4)
@@ -149,20 +121,6 @@ def test_a_chosen_width_changes_no_text_and_is_in_the_books(pair: Pair) -> None:
         assert done.verdicts[-1] == ("corrected" if done.num_accepted < done.verify_width - 1 else whole)
     assert sum(policy.worth.first.confidence) > 0
     assert_caches_equal_recomputation(device)
-
-
-@DENSE
-def test_acceptance_and_confidence_can_be_scripted(pair: Pair) -> None:
-    """Sure and hopeless drafts in turn: all or nothing of them is looked at, and the script goes on either way."""
-    device, host = on_device(pair), by_host(pair)
-    table = CostTable((0,), (RoundCosts(0.1, tuple(2.0 + 0.2 * row for row in range(16))),))
-    for decoder in (device, host):
-        by_script(decoder, [3, 2], [[1.0] * 15, [0.0] * 15])
-        decoder.use_policy(Auto(table))
-        rounds = run_turn(decoder, PROMPT, settings(max_new_tokens=12, block_size="auto")).rounds[1:5]
-        assert [done.draft_probabilities[0] for done in rounds] == [1, 0, 1, 0]
-        assert [done.num_accepted for done in rounds] == [3, 0, 3, 0]
-        assert [done.verify_width > 1 for done in rounds] == [True, False, True, False]
 
 
 @DENSE

@@ -7,10 +7,7 @@ from dataclasses import replace
 import pytest
 
 from engine.commands import GenerationSettings
-from engine.decoding import decoder as decoder_module
-from engine.kv_cache import prefix as prefix_module
 from engine.kv_cache.prefix import MOST_SNAPSHOTS
-from support.checkpoints import DRAFT_WINDOW, WINDOW
 from tests.engine.conftest import TinyPair
 from tests.engine.small_decoders import GENERATION_PROMPT, Conversation, converse, prompt_ids, settings
 
@@ -87,14 +84,6 @@ def test_of_too_many_snapshots_those_stay_that_save_most(pair: TinyPair) -> None
     assert len(kept) == MOST_SNAPSHOTS and 0 in kept and 390 in kept and not {40, 41} <= set(kept)
 
 
-def test_large_caches_keep_one(pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prefix_module, "SPARE_BYTES", 1)
-    talk = Conversation(pair)
-    for turn in range(3):
-        talk.ask(prompt_ids(60 + 10 * turn), PLAIN)
-    assert len(talk.decoder.prefix.snapshots) == 1
-
-
 def test_a_restored_ring_counts_from_the_snapshot(pair: TinyPair) -> None:
     """What was written before going back is forgotten: a short way back from there is a rewind again."""
     talk = Conversation(pair)
@@ -114,13 +103,6 @@ def test_a_snapshot_of_text_that_was_taken_back_is_not_used(pair: TinyPair) -> N
     assert talk.ask(second, replace(PLAIN, max_new_tokens=70), all_stable=True).num_reused == 57
     # The new prompt agrees with the text here beyond the first prompt's end, where other tokens stood then.
     assert talk.ask((*second[:80], *prompt_ids(9, 2)), PLAIN).num_reused == 0
-
-
-def test_another_conversation_starts_from_nothing(pair: TinyPair) -> None:
-    talk = Conversation(pair)
-    talk.ask(prompt_ids(60), SPECULATIVE)
-    assert talk.ask(prompt_ids(60, 1), SPECULATIVE).num_reused == 0
-    assert talk.ask((*prompt_ids(60, 1)[:20], *prompt_ids(40, 2)), SPECULATIVE).num_reused == 0
 
 
 def test_asking_the_same_again_leaves_one_token_to_run(pair: TinyPair) -> None:
@@ -159,8 +141,3 @@ def test_after_a_long_plain_turn_speculation_goes_back(pair: TinyPair) -> None:
 def test_random_conversations(seed: int, pair: TinyPair) -> None:
     """Any order of plain and speculative turns, short and long, of going on, going back and starting over."""
     converse(Conversation(pair), SPECULATIVE, seed, turns=7, longest=60)
-
-
-def test_the_tests_cross_the_windows() -> None:
-    """The rings here are small: an answer of 60 tokens goes around each."""
-    assert max(WINDOW, DRAFT_WINDOW) + 16 < 60 < decoder_module.PREFILL_CHUNK

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.commands import GenerationSettings
 from engine.decoding import device_rounds
 from engine.decoding.decoder import Decoder, Prompt
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
@@ -165,26 +164,3 @@ def test_a_rest_ends_with_the_answer(pair: Pair, monkeypatch: pytest.MonkeyPatch
     assert_caches_equal_recomputation(device)
     again = run_turn(device, PROMPT, AUTO)
     assert again.num_reused == len(PROMPT) - 1 and again.ids == text[len(PROMPT) :]
-
-
-@of("dense")
-@pytest.mark.usefixtures("four_together")
-def test_a_block_size_set_by_hand_ends_a_rest(pair: Pair) -> None:
-    """And turns without the drafter, in which nothing waits for it, come and go."""
-    text = spoken(pair, AUTO)
-    device, host = (drafting(decoder(pair, mostly_right(text)), 0) for decoder in (on_device, by_host))
-    for decoder in (device, host):
-        emitted: list[int] = []
-
-        def poll(emitted: list[int] = emitted) -> GenerationSettings:
-            emitted.append(1)
-            return AUTO if len(emitted) < 9 else replace(AUTO, block_size=5)
-
-        answer = run_turn(decoder, PROMPT, poll)
-        assert answer.ids == text[len(PROMPT) :] and [*answer.rounds][-2].num_accepted > 0
-        assert_caches_equal_recomputation(decoder)
-        alone = run_turn(decoder, continued(answer), replace(AUTO, speculation=False, max_new_tokens=7))
-        after = [*continued(answer), *alone.ids, *prompt_ids(4, 2)]
-        drafted = run_turn(decoder, after, replace(AUTO, block_size=3, max_new_tokens=3))
-        assert drafted.ids == run_turn(Decoder(pair.target, None, 96), after, replace(AUTO, max_new_tokens=3)).ids
-        assert_caches_equal_recomputation(decoder)

@@ -5,20 +5,14 @@ The oracle is one forward pass of ``transformers`` over the whole text, so that 
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
 from torch import Tensor
 
-from engine.commands import Ask, GenerationSettings, Message
+from engine.commands import GenerationSettings
 from engine.decoding.decoder import Decoder, Round
-from engine.events import PROBABILITY_STEPS, Step, rounded
-from engine.loading.checkpoint import load_drafter, load_target
-from engine.runner import Runner
 from engine.sampling.sampling import target_probabilities
-from engine.tokenization.tokenizer import ChatTokenizer
-from tests.engine.conftest import CPU, TinyPair, no_progress
+from tests.engine.conftest import TinyPair
 from tests.engine.small_decoders import MAX_CONTEXT, faulty, oracle, prompt_ids, run_turn, scripted, settings
 
 TOLERANCE = 2e-4
@@ -79,30 +73,3 @@ def test_a_draft_that_was_cut_off_has_no_chance(pair: TinyPair) -> None:
     given = [p for done in rounds for p in done.target_probabilities[done.num_accepted :]]
     assert given and 0.0 in given
     assert all(probability > 0 for done in rounds for probability in done.probabilities)
-
-
-def steps_of(folder: Path, temperature: float) -> list[Step]:
-    target = load_target(folder / "target", CPU, no_progress)
-    drafter = load_drafter(folder / "drafter", target, no_progress)
-    runner = Runner(Decoder(target, drafter, MAX_CONTEXT), ChatTokenizer(folder / "target"))
-    wanted = GenerationSettings(max_new_tokens=60, temperature=temperature, seed=4)
-    ask = Ask(1, (Message("user", "Write a Python function that sorts a list."),), wanted)
-    return [event for event in runner.answer(ask, list) if isinstance(event, Step)]
-
-
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_steps_say_as_much_as_is_known(temperature: float, bundled_pair: Path) -> None:
-    """The bundled pair, whose drafts are good: an accepted draft is the emitted token, with the same probability."""
-    steps = [step for step in steps_of(bundled_pair, temperature) if step.draft]
-    assert sum(step.num_accepted for step in steps) > 10
-    for step in steps:
-        kept = step.num_accepted
-        for draft, token in zip(step.draft[:kept], step.emitted, strict=False):
-            assert (draft.id, draft.target_probability) == (token.id, token.probability)
-        for place, draft in enumerate(step.draft):
-            assert (draft.target_probability is None) == (place > kept or place >= step.verify_width - 1)
-        judged = [draft.target_probability for draft in step.draft if draft.target_probability is not None]
-        if temperature == 0 and step.emitted[-1].verdict == "corrected":
-            assert judged[-1] <= step.emitted[-1].probability, "the target takes its most likely token"
-        for probability in (*judged, *(token.probability for token in step.emitted)):
-            assert 0 <= probability <= 1 and probability == rounded(probability, PROBABILITY_STEPS)

@@ -13,7 +13,7 @@ from engine.kernels.toolchain.jit import INTERPRETED
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.live_costs import LiveCosts
-from tests.engine.decoding.pairs import PROMPT, Drafts, Pair, Steady, by_host, of, on_device, pair, spoken
+from tests.engine.decoding.pairs import PROMPT, Drafts, Pair, of, on_device, pair, spoken
 from tests.engine.small_decoders import (
     assert_caches_equal_recomputation,
     run_turn,
@@ -78,16 +78,3 @@ def test_an_answer_that_checks_costs_says_the_same(pair: Pair) -> None:
     assert all(done.tree for done in first.rounds[1:3]) and not any(done.tree for done in second.rounds[1:3])
     assert [done.verify_width > 1 for done in second.rounds[1:3]] == [True, False]
     assert_caches_equal_recomputation(device)
-
-
-def test_the_real_drafter_drafts_trees(pair: Pair) -> None:
-    """With random weights hardly anything is accepted; its first choices are the chain's."""
-    wanted = settings(max_new_tokens=3, block_size=3)
-    chain = run_turn(by_host(pair), PROMPT, wanted)
-    decoder = on_device(pair)
-    decoder.use_policy(Steady(FLAT))
-    trees = run_turn(decoder, PROMPT, replace(wanted, block_size="auto"))
-    assert trees.ids == chain.ids
-    first, same = chain.rounds[1], trees.rounds[1]
-    assert same.draft_ids[: len(first.draft_ids)] == first.draft_ids[: len(same.draft_ids)]
-    assert_caches_equal_recomputation(decoder)

@@ -121,23 +121,6 @@ def test_wide_passes_are_timed_where_they_fit(
     assert table is not None and len(table.costs[0].verify) == 32
 
 
-def test_the_host_times_passes_of_all_rows_that_fit(
-    pair: Pair, timed_once: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(costs, "CHEAP", 100.0)
-    for context, rows in ((CONTEXT, MOST), (100, 32), (50, 16)):
-        table = costs.time_rounds(Decoder(pair.target, pair.drafter, context), PROMPT)
-        assert table is not None and len(table.costs[0].verify) == rows
-    monkeypatch.setattr(costs, "CONTEXTS", (20, 40))
-    table = costs.time_rounds(Decoder(pair.target, pair.drafter, CONTEXT), PROMPT)
-    assert table is not None
-    first, then = (each.verify for each in table.costs)
-    assert then[MOST - 1] == pytest.approx(first[MOST - 1] + max(then[15] - first[15], 0) * MOST / 16)
-    monkeypatch.setattr(costs, "CHEAP", 0.0)
-    table = costs.time_rounds(Decoder(pair.target, pair.drafter, CONTEXT), PROMPT)
-    assert table is not None and len(table.costs[0].verify) == 16
-
-
 @on_device
 def test_a_pass_that_computes_otherwise_is_found_out(repeating: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     sum_in_order(monkeypatch)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -16,8 +15,6 @@ from safetensors.torch import load_file, save_file
 from engine.commands import Ask, Close, EngineOptions, GenerationSettings, Message
 from engine.errors import WeightsFailure
 from engine.events import EngineError, Event, Notice, TurnFinished
-from engine.files.gguf import read_gguf
-from engine.files.gguf_header import read_header
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.service import EngineService, load_runner
 
@@ -67,16 +64,6 @@ def test_chat_templates_that_are_broken(pair: Path, template: str, why: str) -> 
     with pytest.raises(WeightsFailure, match="chat template") as failure:
         load(pair)
     assert why in str(failure.value)
-
-
-def test_a_folder_that_holds_a_pair(pair: Path) -> None:
-    assert any(getattr(event, "drafter", None) == str(pair / "drafter") for event in load(pair))
-
-
-def test_a_pair_s_drafter_without_its_config_is_named(pair: Path) -> None:
-    (pair / "drafter" / "config.json").unlink()
-    with pytest.raises(WeightsFailure, match="drafter holds no config"):
-        load(pair)
 
 
 def test_the_tokenizer_s_end_is_one_too(pair: Path) -> None:
@@ -139,30 +126,3 @@ def test_files_that_stand_for_others_are_named(pair: Path, name: str, link: bool
     said = str(failure.value)
     assert ("is a link to ../../blobs/0123, where nothing is" if link else "is a pointer of git-lfs") in said
     assert Path(name).name in said and ("again" if link else "git lfs pull") in failure.value.hint
-
-
-@pytest.mark.parametrize("read", [read_gguf, read_header])
-@pytest.mark.parametrize("link", [False, True])
-def test_a_gguf_that_stands_for_another_is_named(tmp_path: Path, read: Callable[[Path], object], link: bool) -> None:
-    path = tmp_path / "model.gguf"
-    if link:
-        path.symlink_to("nowhere")
-    else:
-        path.write_text(POINTER)
-    with pytest.raises(WeightsFailure, match="a link to nowhere" if link else "a pointer of git-lfs"):
-        read(path)
-
-
-def test_who_loads_a_target_alone_is_told(pair: Path) -> None:
-    notices: SimpleQueue[Notice] = SimpleQueue()
-
-    def take(event: Event) -> None:
-        if isinstance(event, Notice):
-            notices.put(event)
-
-    service = EngineService(EngineOptions(str(pair / "target"), device="cpu", time_rounds=False), take)
-    service.start()
-    notice = notices.get(timeout=60)
-    assert "No drafter is known" in notice.message and notice.advice == "the option drafter names one."
-    service.send(Close())
-    service.join(60)

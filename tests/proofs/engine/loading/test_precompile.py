@@ -6,13 +6,8 @@ And the process that compiles is waited for, ended, and never needed.
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,12 +21,11 @@ from engine.commands import Close, EngineOptions, WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import Ingestion, Piece, Proposal, RoundLaunches, Verification
-from engine.events import EngineReady, Event
 from engine.hub.pairs import PairFolders
 from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.jit import INTERPRETED, UNSPECIALISED
 from engine.kernels.weights.int8 import Int8Weight
-from engine.loading import checkpoint, pair_loader
+from engine.loading import checkpoint
 from engine.loading import cuda_context as waking
 from engine.loading import precompile as ahead
 from engine.loading.checkpoint import load_drafter, load_target
@@ -40,7 +34,6 @@ from engine.loading.precompile import Compiling, Order
 from engine.loading.precompiler import CUDA, launch_all
 from engine.measured.costs import RoundTimer
 from engine.models.attention_backends import TRITON
-from engine.runner import Runner
 from engine.service import EngineService
 from engine.speculation.trees import WIDE_ROWS
 from support.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
@@ -48,9 +41,8 @@ from support.shapes import configs_of, period_of, shorten
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models import gpt_oss
 from tests.engine.small_decoders import prompt_ids, run_turn, settings
-from tests.engine.test_service import BUNDLED
 from tests.pace import only_in_ci
-from tests.proofs.kernels.test_ahead import python, write_libcuda
+from tests.proofs.kernels.compiling import python, write_libcuda
 from tests.surroundings import threads
 
 if INTERPRETED:
@@ -157,7 +149,7 @@ def test_what_is_compiled_is_what_turns_launch(
 
 
 def an_order(folder: Path) -> Order:
-    return Order(str(folder), None, CONTEXT, drafts_in_8_bits=False, draft_attention="auto", card=HOPPER)
+    return Order(str(folder), None, CONTEXT, drafts_in_8_bits=False, attention="auto", card=HOPPER)
 
 
 @pytest.fixture
@@ -258,22 +250,6 @@ def test_the_engine_begins_with_it_and_ends_it_when_nothing_is_to_be_compiled(
     assert ahead.mark_of(options).read_text() == "nothing"
 
 
-@pytest.mark.parametrize("variables", [{}, {"TRITON_CACHE_DIR": "/a/cache"}, {"TRITON_HOME": "/a/home"}])
-def test_the_mark_lies_in_tritons_cache(variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("TRITON_CACHE_DIR", "TRITON_HOME"):
-        monkeypatch.delenv(name, raising=False)
-    said = subprocess.run(
-        [sys.executable, "-c", "from triton import knobs; print(knobs.cache.dir)"],
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    assert ahead.mark_of(EngineOptions("a")).parent == Path(said.stdout.strip())
-
-
 def test_a_process_that_fails_is_waited_for_no_longer(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     mark = tmp_path / "mark"
     with Compiling() as compiling:
@@ -281,19 +257,6 @@ def test_a_process_that_fails_is_waited_for_no_longer(tmp_path: Path, caplog: py
         assert compiling.finished(seconds=100.0)
     assert "kernels were not compiled ahead" in caplog.text and "config.json" in caplog.text
     assert not mark.exists()
-
-
-def test_leaving_ends_the_process(tmp_path: Path) -> None:
-    with Compiling() as compiling:
-        compiling.begin(an_order(tmp_path), tmp_path / "mark")
-        assert not compiling.finished(seconds=0.0)
-    assert compiling._process.returncode == -signal.SIGKILL
-
-
-def test_a_process_whose_parent_is_gone_ends_by_itself() -> None:
-    with Compiling() as compiling:
-        compiling._tell("")
-        assert compiling._process.wait(100.0) == 0
 
 
 @pytest.mark.ci
@@ -315,25 +278,3 @@ def test_a_program_compiles_nothing_that_the_process_compiled(tmp_path: Path) ->
         )
     )
     assert said["missed"] == [] and said["found"] > 30 and said["marked"]
-
-
-class StillCompiling:
-    def __init__(self, looks: int):
-        self.looks_left = looks
-
-    def finished(self, _seconds: float) -> bool:
-        self.looks_left -= 1
-        return self.looks_left <= 0
-
-
-@pytest.mark.parametrize("cancelled", [False, True])
-def test_loading_waits_for_it_unless_cancelled(
-    cancelled: bool, bundled_pair: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    compiling = StillCompiling(looks=3)
-    monkeypatch.setattr(pair_loader, "compiling_beside", lambda *_: nullcontext(compiling))
-    events: list[Event] = []
-    loaded = Runner.load(BUNDLED, events.append, lambda: cancelled and compiling.looks_left < 3)
-    assert (loaded is None) == cancelled
-    assert compiling.looks_left == (2 if cancelled else 0)
-    assert isinstance(events[-1], EngineReady) != cancelled

@@ -13,13 +13,10 @@ import torch
 from torch import Tensor
 
 import engine
-from engine.commands import MTP, EngineOptions
-from engine.errors import WeightsFailure
+from engine.commands import MTP
 from engine.events import LoadProgress
-from engine.hub.pairs import PairFolders
 from engine.kernels.weights.kinds import weight_of
-from engine.loading.checkpoint import load_drafter, load_target
-from engine.loading.weight_choice import choose_weights
+from engine.loading.checkpoint import load_target
 from engine.models.packed import packed_weights
 from engine.models.target import TargetModel
 from support.packed_checkpoints import FP8_CONFIG, as_fp8, as_int4, int4_config, of_experts
@@ -114,43 +111,6 @@ def test_what_others_packed_stands_for_the_same_floats(
         assert torch.equal(few[name].float(), matrix), name
 
 
-def as_qweight(tensors: Tensors, name: str) -> None:
-    path, weight = name.removesuffix(".weight"), tensors.pop(name)
-    tensors[f"{path}.qweight"] = torch.zeros(weight.shape[1] // 8, weight.shape[0], dtype=torch.int32)
-    tensors[f"{path}.qzeros"] = torch.zeros(1, weight.shape[0] // 8, dtype=torch.int32)
-    tensors[f"{path}.scales"] = torch.ones(1, weight.shape[0])
-
-
-def for_all(tensors: Tensors, name: str) -> None:
-    tensors[f"{name}_packed"] = tensors.pop(name)[:, ::8].to(torch.int32)
-    tensors[f"{name}_scale"], tensors[f"{name}_zero_point"] = torch.ones(96, 2), torch.ones(12, 2, dtype=torch.int32)
-
-
-REFUSED: dict[str, tuple[Callable[[Tensors, str], None], dict[str, Any], str]] = {
-    "AWQ": (as_qweight, {"quant_method": "awq", "bits": 4, "group_size": 128}, "AWQ"),
-    "GPTQ": (as_qweight, {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": False}, "GPTQ"),
-    "AutoRound": (as_qweight, {"quant_method": "auto-round", "bits": 4}, "AutoRound"),
-    "zero points": (
-        for_all,
-        {"config_groups": {"group_0": {"weights": {"num_bits": 4, "type": "int", "symmetric": False}}}},
-        "INT4 with zero points",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", REFUSED)
-def test_other_formats_are_refused_by_name(what: str, tmp_path: Path) -> None:
-    change, said, name = REFUSED[what]
-    write_target(tmp_path, num_hidden_layers=2, layer_types=[RECURS, ATTENDS])
-    tensors = saved(tmp_path)
-    change(tensors, "model.language_model.layers.0.mlp.up_proj.weight")
-    save(tmp_path, tensors)
-    say(tmp_path, said)
-    with pytest.raises(WeightsFailure, match=f"This checkpoint is .*{name}") as refused:
-        load_target(tmp_path, CPU, no_progress)
-    assert refused.value.kind == "weights" and "INT4 in groups of 32, 64 or 128" in refused.value.hint
-
-
 def test_what_is_left_out_is_said_once(tmp_path: Path) -> None:
     """Unless it drafts."""
     write_target(tmp_path, drafts=True, num_hidden_layers=2, layer_types=[RECURS, ATTENDS])
@@ -159,21 +119,3 @@ def test_what_is_left_out_is_said_once(tmp_path: Path) -> None:
         engine.load(str(tmp_path), said.append, drafter=drafter, device="cpu", time_rounds=False).close()
         (told,) = [each for each in said if "left out" in each.phase]
         assert told.remark and [part for part in ("MTP", "pictures") if part in told.phase] == list(parts)
-
-
-def test_what_becomes_of_blocks_is_said(tmp_path: Path) -> None:
-    """Floats, or what they are rounded to again, where those don't fit."""
-    write_both(tmp_path, False, as_blocks, BLOCKS_CONFIG)
-    folders = PairFolders("a pair", tmp_path / "few", None, None)
-    chosen = choose_weights(EngineOptions(folders.name), folders, 256, CPU)
-    assert not chosen.is_plain and chosen.describe().startswith("bf16, unpacked from FP8 in blocks: ")
-    rounded = choose_weights(EngineOptions(folders.name, weights="fp8"), folders, 256, CPU)
-    assert rounded.describe().startswith("FP8, rounded from FP8 in blocks: ")
-    drafter = load_drafter(folders.target, load_target(folders.target, CPU, no_progress), no_progress)
-    assert drafter.config.among == "mtp."
-    bad = saved(folders.target)
-    name = next(name for name in bad if name.endswith("_scale_inv"))
-    bad[name][0, 0] = torch.inf
-    save(folders.target, bad)
-    with pytest.raises(WeightsFailure, match=r"A scale of .* is not a finite number"):
-        load_target(folders.target, CPU, no_progress)

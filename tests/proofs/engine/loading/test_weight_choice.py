@@ -19,10 +19,8 @@ from engine.lab.bench.sizes import sizes
 from engine.loading import memory_plan, weight_choice
 from engine.loading.pair_loader import fitting_format
 from engine.loading.weight_choice import WeightPlan, choose_weights
-from engine.models.packed import shape_of
 from support.checkpoints import FULL, SLIDING, random_target
 from support.packed_checkpoints import FP8_CONFIG, as_fp8, write_packed
-from support.shapes import read_shape
 from tests.engine.conftest import CPU, TinyPair
 from tests.engine.models.pre_norm import write_target
 
@@ -114,18 +112,6 @@ def test_an_embedding_of_its_own_goes_to_the_machine_s_memory_last(
     monkeypatch.setattr(memory_plan, "memory_bytes", lambda: table * memory_plan.HOST_SHARE - 1)
     with pytest.raises(DeviceFailure, match="doesn't fit in INT4"):
         chosen(untied, "auto", CUDA)
-
-
-def test_qwen3_8_27b_fits_a_card_of_24_gb_with_64k() -> None:
-    shape, size = read_shape("Qwen3.8-27B"), size_of("Qwen/Qwen3.8-27B")
-    model = shape_of(shape.target, torch.bfloat16, "int4")
-    for on_host, fits in ((False, False), (True, True)):
-        plan = memory_plan.plan_of(
-            model, shape.drafter, 65_536, CUDA, "int4", 24 * 2**30 - 600_000_000,
-            device_rounds=True, chunk=LEAST_PREFILL_CHUNK, embedding_on_host=on_host,
-        )  # fmt: skip
-        assert plan.fits == fits
-    assert size is not None and size.least("int4", 32_768) + plan.reserve < plan.available
 
 
 def _needed(folder: Path, weights: WeightFormat) -> int:

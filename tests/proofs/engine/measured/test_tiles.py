@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -16,69 +16,26 @@ from engine.decoding.decoder import Decoder, Prompt
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.files.cache_folder import cache_folder
-from engine.kernels.decode.tiling import tiles as decode_tiles
-from engine.kernels.decode.tiling.target_tiles import target_tiles
 from engine.kernels.decode.tiling.tile_trials import TileTrial
-from engine.kernels.decode.tiling.tiles import DraftTiles, TargetTiles, Tiles, products_of
+from engine.kernels.decode.tiling.tiles import DraftTiles, TargetTiles, Tiles
 from engine.kernels.toolchain.card import HOPPER, representative, stand_in
 from engine.kernels.toolchain.jit import INTERPRETED, KernelFailure
-from engine.layer_config import MoeConfig
 from engine.loading import choose_rounds as starting
 from engine.loading.choose_rounds import derived_tiles, kept_tiles, time_tiles
 from engine.measured import tiles as tuning
-from engine.measured.tiles import neighbours, tune, with_choice
+from engine.measured.tiles import tune
 from support.shapes import random_pair, read_shape
 from tests.engine.conftest import CPU
 from tests.engine.decoding.pairs import DRAFT_TILES, TILES
 from tests.engine.small_decoders import prompt_ids
 
 SMALL = representative(86)
-MOE = MoeConfig(num_experts=128, top_k=8, intermediate_size=704)
 SHARED = TileTrial(lambda _tiles: [lambda: None], 2, shares=True)
-PRODUCT = TileTrial(lambda _tiles: [lambda: None], splits=True)
 
 
 @pytest.fixture(autouse=True)
 def kept_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-
-
-def test_candidates_fit_the_card_and_differ_in_one_thing() -> None:
-    for card in (SMALL, HOPPER):
-        tiles = target_tiles(MOE, card)
-        for choice in (tiles.expert_gate_up, replace(tiles.expert_gate_up, depth=256, stages=4)):
-            found = neighbours(choice, SHARED, card)
-            assert len(found) >= 3
-            for other in found:
-                assert card.programs_of(other.shared_memory(2)) > 0
-                assert sum(getattr(other, each.name) != getattr(choice, each.name) for each in fields(Tiles)) == 1
-    assert not any(
-        each.depth != 256 for each in neighbours(Tiles(16, 256), TileTrial(SHARED.launches, depth=False), SMALL)
-    )
-
-
-def test_a_row_alone_takes_steps_as_deep_as_sixteen() -> None:
-    tiles = target_tiles(MOE, SMALL)
-    deeper = with_choice(tiles, "expert_gate_up", replace(tiles.expert_gate_up, depth=512), SHARED, SMALL)
-    assert deeper.expert_gate_up_alone.depth == 512
-    shallow = with_choice(tiles, "expert_gate_up", replace(tiles.expert_gate_up, depth=64), SHARED, SMALL)
-    assert shallow.expert_gate_up_alone == replace(tiles.expert_gate_up_alone, depth=64)
-    wider, packed = replace(tiles.expert_gate_up, warps=8), replace(SHARED, bits=4, packed=True)
-    assert with_choice(tiles, "expert_gate_up", wider, SHARED, SMALL).expert_gate_up_alone.warps == 2
-    assert with_choice(tiles, "expert_gate_up", wider, packed, SMALL).expert_gate_up_alone.warps == 8
-    assert not any(each.warps != 4 for each in neighbours(Tiles(16, 256), replace(SHARED, warps=False), SMALL))
-
-
-def test_packed_weights_need_no_shared_memory() -> None:
-    """Those of a drafter in 8 bits do."""
-    choice, in_shared, packed = Tiles(64, 512, stages=2), replace(SHARED, bits=8), replace(SHARED, bits=8, packed=True)
-    found, more = neighbours(choice, in_shared, SMALL), neighbours(choice, packed, SMALL)
-    assert set(found) < set(more) and {each.columns for each in more} == {32, 64, 128}
-    assert not any(in_shared.fits(each, SMALL) for each in set(more) - set(found))
-    tiles = replace(target_tiles(MOE, SMALL), expert_gate_up_alone=Tiles(64, 128))
-    for trial, stages in ((in_shared, 2), (packed, 4)):
-        changed = with_choice(tiles, "expert_gate_up", choice, trial, SMALL)
-        assert changed.expert_gate_up_alone.stages == stages
 
 
 def costs(cost: Callable[[Tiles], float]) -> tuple[dict[str, TileTrial[TargetTiles]], tuning.Timer]:
@@ -112,13 +69,6 @@ def test_the_best_is_reached_step_by_step_and_what_fails_is_passed_over() -> Non
     )
     assert tuned.timed[0].before_us == 197 and tuned.timed[0].now_us == 101
     assert (tuned.timed[0].before, tuned.timed[0].now) == (before.qkv, tuned.tiles.qkv)
-
-
-def test_noise_changes_nothing_and_time_ends_it() -> None:
-    trials, timer = costs(lambda tiles: 100 - 0.5 * (tiles != TargetTiles().qkv))
-    assert tune(TargetTiles(), trials, HOPPER, CPU, perf_counter() + 60, timer=timer).tiles == TargetTiles()
-    late = tune(TargetTiles(), trials, HOPPER, CPU, perf_counter() - 1, timer=timer)
-    assert not late.complete and not late.timed
 
 
 # --- with a decoder
@@ -171,37 +121,3 @@ def test_what_is_timed_is_used_kept_and_found_again(monkeypatch: pytest.MonkeyPa
     (path,) = cache_folder("tiles").iterdir()
     path.write_text(path.read_text().replace('"columns": 128', '"columns": 0'))
     assert kept_tiles(decoder, False) is None
-
-
-@pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
-@pytest.mark.parametrize("weights", ["bf16", "int4"])
-@pytest.mark.parametrize("experts", [True, False], ids=["experts", "dense"])
-def test_every_choice_can_be_launched(weights: WeightFormat, experts: bool) -> None:
-    decoder = on_device(weights, experts)
-    assert isinstance(decoder.rounds, DeviceRounds) and decoder.rounds.launches.drafter is not None
-    target, drafter = decoder.rounds.launches.target, decoder.rounds.launches.drafter
-    of_target, of_drafter = target.trials(), drafter.trials()
-    products = set(products_of(TargetTiles())) - {"router"}
-    with_experts = {name for name in products if "expert" in name}
-    assert set(of_target) == (products - {"down"} if experts else products - with_experts)
-    assert set(of_drafter) == {each.name for each in fields(DraftTiles)}
-    for name, trial in of_target.items():
-        assert trial.packed == (weights != "bf16" and name != "head")
-        trial.launches(target.tiles)[0]()
-    for trial in of_drafter.values():
-        assert not trial.packed
-        trial.launches(drafter.tiles)[0]()
-
-
-def test_tiles_of_a_targets_sizes_come_before_those_of_its_format(monkeypatch: pytest.MonkeyPatch) -> None:
-    moe = MoeConfig(num_experts=128, top_k=8, intermediate_size=704)
-    found = replace(TargetTiles(), head=Tiles(32, 128))
-    monkeypatch.setitem(decode_tiles.PLAIN_TILES.of_sizes, (2816, 704), found)  # type: ignore[arg-type]
-    assert target_tiles(moe, HOPPER, "bf16", (2816, 704)) == found
-    assert target_tiles(moe, HOPPER, "bf16", (2816, 768)) == TargetTiles()
-    narrow = target_tiles(moe, HOPPER, "bf16", (2048, 640))
-    assert narrow.router == replace(TargetTiles().router, splits=8)  # of 256 each: a ninth would have nothing
-    monkeypatch.setitem(decode_tiles.DRAFTS_MEASURED_AT, (True, (2816, 9728)), DraftTiles())
-    assert (
-        decode_tiles.draft_tiles(True, HOPPER, (2816, 9728)) == DraftTiles() != decode_tiles.draft_tiles(True, HOPPER)
-    )

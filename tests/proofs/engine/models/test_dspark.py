@@ -7,21 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
-from engine.decoding.host_rounds import HostRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.toolchain.jit import INTERPRETED
-from engine.loading.checkpoint import load_drafter
-from engine.speculation.trees import CHOICES, chain, places_in
-from support.checkpoints import second_config, write_drafter
-from tests.engine.conftest import CPU, no_progress
-from tests.engine.decoding.pairs import DRAFT_TILES, TILES, Steady, assert_same_rounds
-from tests.engine.decoding.talks import FLAT
+from tests.engine.decoding.pairs import DRAFT_TILES, TILES, assert_same_rounds
 from tests.engine.models.dspark import (
-    HEADS,
     LAYOUTS,
     answers,
     assert_drafts_are_the_references,
@@ -69,31 +61,3 @@ def test_the_device_drafts_alike(kind: str, temperature: float, tmp_path: Path) 
 def test_damage_is_refused_by_name(layout: str, tmp_path: Path) -> None:
     tried, silent = silent_damages(tmp_path, layout)
     assert tried > 120 and not silent, "\n".join(silent)
-
-
-@pytest.mark.parametrize("kind", ["SpecForge", "few tokens", "gated, few tokens", "DFlash 2"])
-def test_trees_of_conditioned_drafts_change_no_text(kind: str, tmp_path: Path) -> None:
-    """On the host, each token of a tree scored behind the one before it. DFlash 2's first choices are its chain's; a
-    Markov head may lift a token into a chain that is no candidate of a tree."""
-    layout, count, changes = KINDS.get(kind, KINDS["SpecForge"])
-    pair: Any = dspark_pair(tmp_path, layout, count, **changes)
-    if kind == "DFlash 2":
-        write_drafter(tmp_path / "second", second_config([0, 1], 2, **HEADS), seed=2)
-        pair = pair._replace(drafter=load_drafter(tmp_path / "second", pair.target, no_progress))
-    for temperature in (0.0, 0.9):
-        wanted, prompt = settings(max_new_tokens=40, temperature=temperature, seed=4), prompt_ids(30)
-        decoder = Decoder(pair.target, pair.drafter, 96)
-        decoder.use_rounds(HostRounds(CHOICES))
-        decoder.use_policy(Steady(FLAT))
-        answer, alone = run_turn(decoder, prompt, wanted), run_turn(Decoder(pair.target, None, 96), prompt, wanted)
-        assert answer.ids == alone.ids
-        trees = [done for done in answer.rounds if done.tree]
-        assert len(trees) > 2 and any(node.choice for done in trees for node in done.tree)
-    if kind == "DFlash 2":
-        cache = pair.drafter.new_cache(decoder.cache, 64, 16, torch.float32, CPU)
-        pair.drafter.ingest(torch.randn(20, 128, generator=torch.Generator().manual_seed(1)), cache)
-        ids, lattice = pair.drafter.lattice(pair.target, 200, 8, cache)
-        drafted = pair.drafter.draft(pair.target, 200, 8, cache)
-        places = places_in(chain(7), lattice)
-        assert [ids[position][place] for position, place in enumerate(places)] == drafted.ids.tolist()
-        assert [row[0] for row in lattice] == pytest.approx(drafted.probabilities.tolist(), abs=1e-5)

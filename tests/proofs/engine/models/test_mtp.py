@@ -21,7 +21,7 @@ from engine.errors import WeightsFailure
 from engine.loading.checkpoint import load_drafter, load_target, read_drafter_config, read_target_config
 from engine.models.drafter import Drafter
 from engine.models.gemma4.modules import Gemma4
-from support.checkpoints import FULL, SLIDING, WINDOW, drafter_config, randomised, target_config, write_drafter
+from support.checkpoints import FULL, SLIDING, WINDOW, randomised, target_config
 from tests.engine.assistants import assistant_of, lending_keys, write_assistant
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.small_decoders import Answer, prompt_ids, run_turn, settings
@@ -185,22 +185,3 @@ def test_a_foreign_assistant_is_refused(
     with pytest.raises(WeightsFailure, match=said) as failure:
         read_drafter_config(tmp_path, read_target_config(stored / "target"))
     assert failure.value.hint
-
-
-def test_a_target_without_such_layers_lends_nothing(stored: Path, tmp_path: Path) -> None:
-    target = read_target_config(stored / "target")
-    (tmp_path / "config.json").write_text((stored / "assistant" / "config.json").read_text())
-    with pytest.raises(WeightsFailure, match="full attention layer, and the target has none"):
-        read_drafter_config(tmp_path, replace(target, layers=target.layers[:1]))
-
-
-def test_dflash_beside_the_same_target_is_untouched(stored: Path, tmp_path: Path) -> None:
-    """Two kinds behind one protocol: the target's own taps differ, its text does not."""
-    write_drafter(tmp_path, drafter_config([SLIDING, FULL], [0, 1], 2))
-    target = load_target(stored / "target", CPU, no_progress)
-    ids = prompt_ids(30)
-    texts = [
-        run_turn(Decoder(target, drafter, 128), ids, settings()).ids
-        for drafter in (None, *(load_drafter(at, target, no_progress) for at in (tmp_path, stored / "assistant")))
-    ]
-    assert texts[0] == texts[1] == texts[2]

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -19,15 +20,15 @@ from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.drafter import Draft, Drafter
 from engine.models.target import TargetModel
-from support.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target
+from support.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, second_config, write_drafter
 from support.eagle import ReferenceEagle, default_taps, eagle_config, write_eagle
 from support.reference_drafter import ReferenceDrafter
 from support.speculators import write_speculators
 from tests.engine.conftest import CPU, no_progress
-from tests.engine.models import pre_norm
+from tests.engine.models import pre_norm, qwen3_5
 from tests.engine.small_decoders import ScriptedDrafter, faulty, oracle, prompt_ids, run_turn, set_stops, settings
 
-DEPTH, ROUNDS, DRAFTS, CONTEXT = 7, 300, 4, 1024
+DEPTH, RECURRENT_DEPTH, ROUNDS, DRAFTS, CONTEXT = 7, 12, 300, 4, 1024
 PROMPT = prompt_ids(30)
 
 References = Callable[[Tensor, Sequence[int], int], list[int]]
@@ -44,10 +45,14 @@ class Published:
 
 
 def eagle(
-    layout: str, family_taps: Sequence[int], head_norms: bool = False, count: int | None = 40, **fields: Any
+    layout: str,
+    family_taps: Sequence[int],
+    count: int | None = 40,
+    tables: dict[str, bool] | None = None,
+    **fields: Any,
 ) -> Published:
     def write(folder: Path, embedding: Tensor) -> References:
-        tensors = write_eagle(folder, layout, VOCAB_SIZE, family_taps, head_norms=head_norms, count=count, **fields)
+        tensors = write_eagle(folder, layout, VOCAB_SIZE, family_taps, count=count, **(tables or {}), **fields)
         return ReferenceEagle(eagle_config(layout, VOCAB_SIZE, count, family_taps, **fields), tensors, embedding).draft
 
     return Published(family_taps, write)
@@ -75,17 +80,83 @@ def dflash(first_drafts: bool, embedding_too: bool) -> Published:
     return Published(taps, write)
 
 
+def second(of_drafted: bool) -> Published:
+    """A DFlash 2 in the speculators layout that drafts among few tokens. ``of_drafted``: whether its file has those
+    alone that follow one, not all tokens."""
+    taps = [0, 3]
+    config = second_config(taps, DEPTH)
+
+    def write(folder: Path, embedding: Tensor) -> References:
+        tensors = write_speculators(folder, config, 3, 40)
+        tokens, name = torch.arange(40) + tensors["d2t"], "candidate_selector.successor_codebook"
+        if of_drafted:
+            tensors[name] = tensors[name][tokens].clone()
+            save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+        follow = tensors[name] if of_drafted else tensors[name][tokens]
+        reference = ReferenceDrafter(config, tensors)
+
+        def draft(features: Tensor, ids: Sequence[int], count: int) -> list[int]:
+            block = torch.full((count + 1,), config["dflash_config"]["mask_token_id"])
+            block[0] = ids[-1]
+            hidden, drafted = reference.hidden(features, embedding[block])[1:], [ids[-1]]
+            for row in hidden:
+                logits = row @ tensors["lm_head.weight"].T
+                state = tensors["candidate_selector.hidden_projection.weight"] @ row
+                pairs = follow @ (tensors["candidate_selector.predecessor_codebook"][drafted[-1]] * state)
+                among = torch.zeros(40, dtype=torch.bool).index_fill(0, logits.topk(16).indices, True)
+                drafted.append(int(tokens[(logits + pairs).masked_fill(~among, -torch.inf).argmax()]))
+            return drafted[1:]
+
+        return draft
+
+    return Published(taps, write)
+
+
+def retrained() -> Published:
+    """z-lab's for Qwen3.5 and 3.6 as they were trained anew: six layers, a window of 4096, eight taps."""
+    taps = [1, 2, 3, 4, 5, 6, 7, 8]
+    config = drafter_config([*[SLIDING] * 5, FULL], taps, RECURRENT_DEPTH, sliding_window=4096, rope_theta=1e7)
+    config["final_logit_softcapping"] = None
+
+    def write(folder: Path, embedding: Tensor) -> References:
+        tensors = write_drafter(folder, config, seed=3)
+        reference = ReferenceDrafter(config, tensors)
+
+        def draft(features: Tensor, ids: Sequence[int], count: int) -> list[int]:
+            block = torch.full((count + 1,), config["dflash_config"]["mask_token_id"])
+            block[0] = ids[-1]
+            hidden = reference.hidden(features, embedding[block])[1:]
+            return (hidden @ embedding.T).argmax(dim=-1).tolist()
+
+        return draft
+
+    return Published(taps, write)
+
+
 DRAFTERS = {
     "SafeAILab": eagle("SafeAILab", default_taps(DEPTH)),
-    "SpecForge": eagle("SpecForge", [0, 2, 4], head_norms=True, fc_norm=True, norm_output=True),
+    "SpecForge": eagle("SpecForge", [0, 2, 4], tables={"head_norms": True}, fc_norm=True, norm_output=True),
     "NVIDIA": eagle("NVIDIA", [1, 3], count=None),
     "speculators": eagle("speculators", [0, 2, 6], norm_before_fc=True),
     "speculators, EAGLE-3.1": eagle(
         "speculators", [0, 2, 4], fc_norm=True, norm_output=True, norm_before_residual=False
     ),
+    "speculators, two layers, an embedding of its own": eagle(
+        "speculators", [0, 2, 4], tables={"embedding": True, "head_norms": True}, num_hidden_layers=2
+    ),
+    "SpecForge, three layers": eagle("SpecForge", [1, 3], num_hidden_layers=3, norm_output=True),
+    "DeepSpec": eagle("DeepSpec", [0, 1, 2, 4, 5], count=None, tables={"embedding": True, "head_norms": True}),
+    "z-lab, for Qwen3.5": retrained(),
+    "speculators DFlash 2, few tokens": second(True),
+    "speculators DFlash 2, few tokens, all may follow": second(False),
     "speculators DFlash": dflash(False, True),
     "speculators DFlash, first row drafts": dflash(True, False),
 }
+
+
+RETRAINED = "z-lab, for Qwen3.5"
+SCALED = ("speculators", "speculators, two layers, an embedding of its own", "speculators DFlash")
+"""Those that are read beside a target, too, that scales its embeddings and caps its logits."""
 
 
 class Watched(ScriptedDrafter):
@@ -106,12 +177,20 @@ def target_of(family: str, folder: Path) -> PreTrainedModel:
         model: PreTrainedModel = random_target([*[SLIDING, SLIDING, FULL] * 2, FULL], False, seed=4)
         model.save_pretrained(folder)
         return model
+    if family == "qwen3_5":
+        kinds = [*[qwen3_5.RECURS] * 3, qwen3_5.ATTENDS] * (RECURRENT_DEPTH // 4)
+        tied = {"num_hidden_layers": RECURRENT_DEPTH, "layer_types": kinds, "tie_word_embeddings": True}
+        return qwen3_5.write_target(folder, 4, **tied)  # type: ignore[no-any-return]
     return pre_norm.write_target(folder, family, 4, num_hidden_layers=DEPTH)  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize(
     ("name", "family"),
-    [*((name, "llama") for name in DRAFTERS), *((name, "gemma4") for name in list(DRAFTERS)[3:6])],
+    [
+        *((name, "llama") for name in DRAFTERS if name != RETRAINED),
+        *((name, "gemma4") for name in SCALED),
+        (RETRAINED, "qwen3_5"),
+    ],
 )
 @torch.inference_mode()
 def test_drafts_of_300_rounds(name: str, family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,8 +213,8 @@ def test_drafts_of_300_rounds(name: str, family: str, tmp_path: Path, monkeypatc
         assert answer.ids == plain.ids
         hidden = theirs(torch.tensor([text]), output_hidden_states=True).hidden_states
         states = [hidden[tap + 1][0] for tap in published.taps]
-        if DEPTH - 1 in published.taps:  # transformers norms the last
-            states[-1] = outputs_of(theirs, text)[DEPTH - 1]
+        if (last := len(target.config.layers) - 1) in published.taps:  # transformers norms the last
+            states[-1] = outputs_of(theirs, text)[last]
         features = torch.cat(states, dim=-1)
         for end, drafts in watched.seen:
             assert drafts == reference(features[:end], text[: end + 1], len(drafts)), end

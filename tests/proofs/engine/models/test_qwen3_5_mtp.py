@@ -4,7 +4,6 @@ target's own, whatever was drafted and wherever a conversation went back to; wha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,20 +17,13 @@ import engine
 from engine.commands import MTP
 from engine.decoding import decoder as decoder_module
 from engine.decoding.decoder import Decoder
-from engine.decoding.round_launches import RoundLaunches
 from engine.errors import WeightsFailure
 from engine.events import Step
 from engine.hub.fetching import Fetching
 from engine.hub.pairs import find_pair, kind_of
-from engine.kernels.weights.int8 import Int8Weight
-from engine.kernels.weights.kinds import bytes_of
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter, load_target
-from engine.loading.memory_plan import plan_memory, plan_of
-from engine.models.dflash.weights import hold_in_8_bits
 from engine.models.drafter import Drafter
-from engine.models.qwen3_5.kernel_layers import AttendingMixer
-from engine.models.qwen3_5.mtp.draft_pass import QwenMtpDraftPass
 from engine.models.target import TargetModel
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
@@ -195,20 +187,6 @@ def test_every_draft_is_that_of_the_published_layer(both: Both, length: int, tok
     assert_drafts_are_theirs(both, prompt, our_answer(both, prompt, tokens))
 
 
-@pytest.mark.parametrize(("both", "temperature"), [(DENSE, 0.8), (EXPERTS, 0.0)], indirect=["both"])
-def test_the_text_is_the_targets_own(both: Both, temperature: float) -> None:
-    accepted = drafted = 0
-    for seed, length in enumerate((2, 50)):
-        prompt, wanted = small_prompt(length, seed), {"temperature": temperature, "seed": seed}
-        plain = run_turn(Decoder(both.target, None, CONTEXT), prompt, settings(**wanted, max_new_tokens=20))
-        for block in (2, 16):
-            answer = our_answer(both, prompt, 20, block_size=block, **wanted)
-            assert answer.ids == plain.ids
-            accepted += sum(done.num_accepted for done in answer.rounds)
-            drafted += sum(len(done.draft_ids) for done in answer.rounds)
-    assert 0 < accepted < drafted
-
-
 def test_turns_go_on_back_and_without_speculation(both: Both, monkeypatch: pytest.MonkeyPatch) -> None:
     """Wherever its keys and values were taken back to, a draft is that of a decoder which starts from nothing; few rows
     are kept to go back to, so that older ones are a snapshot's."""
@@ -258,47 +236,7 @@ def test_it_lies_among_the_targets_own_tensors(stored: Path) -> None:
     assert sources == {"mtp"}
 
 
-def test_the_plan_counts_what_it_keeps(both: Both) -> None:
-    plan = plan_memory(both.folder, both.folder, 256, CPU)
-    decoder = Decoder(both.target, both.drafter, 256)
-    assert decoder.draft_cache is not None
-    assert plan.caches == decoder.cache.nbytes + decoder.draft_cache.nbytes
-    assert plan.drafter_bytes == sum(part.nbytes for part in both.drafter.parameters())
-
-
-def test_the_plan_counts_copies_in_8_bits_where_rounds_draft_with_them(both: Both) -> None:
-    """By those that its passes read, in bf16 as on a GPU; a router's scores and experts stay as they are."""
-    target, drafter, alone = (deepcopy(each).bfloat16() for each in (both.target, both.drafter, both.drafter))
-    drafter.prepare()
-    whole, head = bytes_of(drafter), Int8Weight.of(target.head)
-    hold_in_8_bits(alone)
-    drafts = RoundLaunches(Decoder(target, drafter, 256), head).drafter
-    assert isinstance(drafts, QwenMtpDraftPass) and isinstance(drafts._mixer, AttendingMixer)
-    layer, routed = drafts._layer, drafts._layer.routed
-    mlp = (layer.gate_up, layer.down) if routed is None else (routed.gate_up, routed.down)
-    copies = sum(weight.nbytes for weight in (drafts._fc, drafts._mixer.qkv, drafts._mixer.output, *mlp))
-    config = drafter.config
-    plan = plan_of(target, config, 256, torch.device("cuda"), "bf16", 80_000_000_000, device_rounds=True)
-    wanted = [whole + copies + head.nbytes, bytes_of(alone) + head.nbytes, bytes_of(alone)]
-    assert [each.nbytes for each in plan.draftings] == wanted
-
-
 # --- refused
-
-
-CONFIGS: list[tuple[dict[str, Any], str]] = [
-    ({"mtp_num_hidden_layers": 2}, "drafts by 2 layers"),
-    ({"mtp_num_hidden_layers": True}, "mtp_num_hidden_layers in .* should be a whole number"),
-    ({"mtp_use_dedicated_embeddings": True}, "drafts by embeddings of its own"),
-]
-
-
-@pytest.mark.parametrize(("changes", "said"), CONFIGS)
-def test_configs_that_are_refused(changes: dict[str, Any], said: str, stored: Path, tmp_path: Path) -> None:
-    edit_text_config(copied(stored, tmp_path), **changes)
-    with pytest.raises(WeightsFailure, match=said) as refused:
-        find_pair(str(tmp_path), MTP, Fetching(offline=True))
-    assert refused.value.hint
 
 
 def test_where_there_is_none(stored: Path, tmp_path: Path) -> None:
@@ -314,21 +252,3 @@ def test_where_there_is_none(stored: Path, tmp_path: Path) -> None:
     edit_text_config(copied(stored, tmp_path), vocab_size=VOCAB_SIZE + 8)
     with pytest.raises(WeightsFailure, match="belongs to a target of 3 layers of width 64 and 520 tokens"):
         load_drafter(tmp_path, target, no_progress)
-
-
-def test_tensors_are_checked_one_by_one(stored: Path, tmp_path: Path) -> None:
-    target, tensors = load_target(stored, CPU, no_progress), saved(stored)
-    copied(stored, tmp_path)
-    fc, norm = tensors["mtp.fc.weight"], "mtp.pre_fc_norm_hidden.weight"
-    wrong: list[tuple[dict[str, Tensor | None], str]] = [
-        ({norm: None}, "lacks 1 tensors, the first is mtp.pre_fc_norm_hidden.weight"),
-        ({"mtp.layers.1.mlp.up_proj.weight": torch.zeros(96, 64)}, "against its config, 1 tensors.*mtp.layers.1"),
-        ({"mtp.fc.weight": fc[:, :64].clone()}, r"mtp.fc.weight is F32\[64, 64\]"),
-        ({"mtp.fc.weight": fc.to(torch.int8)}, "mtp.fc.weight is I8"),
-        ({norm: torch.full((64,), torch.nan)}, "mtp.pre_fc_norm_hidden.weight holds values that are no numbers"),
-    ]
-    for changes, said in wrong:
-        changed = {**tensors, **changes}
-        save(tmp_path, {name: tensor for name, tensor in changed.items() if tensor is not None})
-        with pytest.raises(WeightsFailure, match=said):
-            load_drafter(tmp_path, target, no_progress)

@@ -16,9 +16,9 @@ from engine.loading.checkpoint import load_drafter, load_target
 from engine.speculation.auto import Auto
 from engine.speculation.trees import CHOICES, accepted_path, best_first
 from engine.tokenization.tokenizer import ChatTokenizer
-from measure.engine.recorded_costs import recorded_tables
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.small_decoders import assert_caches_equal_recomputation, run_turn
+from tests.proofs.engine.recorded import recorded_tables
 
 
 def test_choices_are_those_of_the_drafts(bundled_pair: Path) -> None:

@@ -64,14 +64,6 @@ def test_costs_heal_while_answers_are_written(part: str, right: float, costs: Ro
     assert sum(healed[2:]) > 0.97 * sum(told[2:])
 
 
-@pytest.mark.parametrize("part", ["passes", "all but plain"])
-def test_without_that_they_cost_every_answer(part: str) -> None:
-    """What the test above says would be of little worth otherwise."""
-    table = CostTable((0,), (wrong(EXPERTS, part),))
-    told, stuck = (rates(Auto(each), 0.8, EXPERTS) for each in (CostTable((0,), (EXPERTS,)), table))
-    assert sum(stuck[2:]) < 0.75 * sum(told[2:])
-
-
 @pytest.mark.parametrize(("costs", "right"), [(EXPERTS, 0.4), (DENSE, 0.8)], ids=["experts", "dense"])
 def test_where_nothing_was_wrong_it_costs_next_to_nothing(costs: RoundCosts, right: float) -> None:
     table = CostTable((0,), (costs,))
@@ -84,26 +76,6 @@ def test_a_machine_that_is_busy_now_changes_nothing() -> None:
     for rows in (1, 2, 5, 16) * 3:
         costs.observe(EXPERTS, 15, rows, BUSY * EXPERTS.draft, BUSY * EXPERTS.verify[rows - 1])
         assert costs.corrected(EXPERTS) is EXPERTS
-
-
-def test_a_correction_ends_with_its_reason() -> None:
-    """A text of alike tokens reads few experts: the next one reads others."""
-    costs = LiveCosts()
-    for _ in range(3):
-        costs.observe(EXPERTS, 0, 16, 0.0, 0.4 * EXPERTS.verify[15])
-    found = costs.corrected(EXPERTS).verify
-    assert found[15] == pytest.approx(0.4 * EXPERTS.verify[15]) and max(found) == found[15]
-    for _ in range(2):
-        costs.observe(EXPERTS, 0, 16, 0.0, EXPERTS.verify[15])
-    assert costs.corrected(EXPERTS) is EXPERTS
-
-
-def test_shorter_drafts_say_nothing_of_longer_ones() -> None:
-    costs = LiveCosts()
-    costs.observe(EXPERTS, 15, 16, EXPERTS.draft, EXPERTS.verify[15])
-    for _ in range(3):
-        costs.observe(EXPERTS, 2, 3, 0.4 * EXPERTS.draft, EXPERTS.verify[2])
-    assert costs.corrected(EXPERTS) is EXPERTS
 
 
 def test_passes_that_an_answer_had_none_of_are_checked_in_the_next() -> None:

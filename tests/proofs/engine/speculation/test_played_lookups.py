@@ -8,11 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from engine.speculation.auto import Auto
-from measure.engine import record_drafts
-from measure.engine.recorded_costs import recorded_tables
-from measure.engine.recordings import load_recordings
 from support.playing import NOTHING, DraftRecording, RecordedChoices, RecordedDraft, RecordedLookup, play
 from tests.proofs.engine.played_auto import TREES, chains, never_right, scattered
+from tests.proofs.engine.recorded import recorded_drafts, recorded_tables, recorded_texts
 from tests.proofs.engine.recorded_lookups import lookups
 
 TABLES = recorded_tables()
@@ -87,7 +85,7 @@ def test_a_copy_is_several_times_as_fast(name: str) -> None:
 
 def recorded() -> list[tuple[DraftRecording, tuple[list[int], list[int]]]]:
     """Every fourth answer, with its prompt and tokens."""
-    return list(zip(load_recordings(record_drafts.FILE), record_drafts.load_texts(), strict=True))[::4]
+    return list(zip(recorded_drafts(), recorded_texts(), strict=True))[::4]
 
 
 @each_table

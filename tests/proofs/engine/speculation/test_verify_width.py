@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from functools import cache
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from operator import mul
 
 import pytest
@@ -17,8 +17,8 @@ from engine.speculation.calibration import Calibration
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.policy import Fixed
 from engine.speculation.trees import chain
-from measure.engine.recorded_costs import recorded_tables
 from support.playing import RecordedDraft, play
+from tests.proofs.engine.recorded import recorded_tables
 
 DENSE = CostTable((0,), (RoundCosts(1.6, tuple(16.8 + 0.02 * row for row in range(16))),))
 """A dense model: a pass over 16 rows costs hardly more than over one."""
@@ -26,15 +26,6 @@ EXPERTS = CostTable((0,), (RoundCosts(0.75, tuple(2.3 + 0.54 * row for row in ra
 """A mixture of experts: every row brings experts of its own."""
 RECORDED = recorded_tables()
 TABLES = {"dense": DENSE, "experts": EXPERTS, **RECORDED}
-
-
-def recorded(*of_mixtures: Sequence[float]) -> list[object]:
-    """Parameters of a test: on the dense model's costs each of these numbers, on those of the mixtures some of them."""
-    name, *mixtures = sorted(RECORDED, key=lambda name: "A4B" in name)
-    numbers = sorted({number for part in of_mixtures for number in part})
-    pairs = [(name, number) for number in numbers]
-    pairs += [(mixture, number) for mixture, part in zip(mixtures, of_mixtures, strict=True) for number in part]
-    return [pytest.param(RECORDED[each], number, id=f"{each} {number}") for each, number in pairs]
 
 
 @cache
@@ -53,19 +44,9 @@ def wrong(count: int, confidence: float) -> list[RecordedDraft]:
     return [RecordedDraft((confidence,) * 15, 0)] * count
 
 
-@cache
-def usually_best_size(table: CostTable) -> int:
-    return best_fixed_size(drafts(4000, 0.9, seed=7), table)
-
-
 def one_choice(confidences: Sequence[float]) -> tuple[tuple[float, ...], ...]:
     """Chances of positions that have one choice each."""
     return tuple((each,) for each in confidences)
-
-
-def best_fixed_size(anchors: list[RecordedDraft], table: CostTable) -> int:
-    """The best of some fixed block sizes; 1 is plain decoding."""
-    return min((1, 2, 3, 4, 6, 8, 11, 16), key=lambda size: play(Fixed(size), anchors, table).milliseconds)
 
 
 def test_costs_between_two_contexts_grow_evenly() -> None:
@@ -119,36 +100,6 @@ def test_only_reached_positions_teach() -> None:
     assert auto.worth.first.chance(0.95) > 0.95
 
 
-@pytest.mark.parametrize(("table", "confidence"), recorded((0.1, 0.9), (0.5, 1.0)))
-def test_a_drafter_that_is_never_right_costs_little(table: CostTable, confidence: float) -> None:
-    """Over 2000 tokens at least 0.97 of plain decoding, however sure the drafter is of itself."""
-    anchors = wrong(2000, confidence)
-    plain = play(Fixed(1), anchors, table).milliseconds
-    assert plain / play(Auto(table), anchors, table).milliseconds >= 0.97
-
-
-@pytest.mark.parametrize(("table", "chance"), recorded((0.2, 0.8), (0.5, 0.95)))
-def test_it_is_near_the_best_fixed_width_without_knowing_it(table: CostTable, chance: float) -> None:
-    """On drafts whose confidence says little about which of them are good, the best fixed width is hard to beat."""
-    anchors = drafts(6000, chance, seed=1)
-    best = play(Fixed(best_fixed_size(anchors, table)), anchors, table).milliseconds
-    assert best / play(Auto(table), anchors, table).milliseconds >= 0.97
-
-
-@pytest.mark.parametrize(("table", "confidence"), recorded((0.2,), (0.99,)))
-def test_it_comes_back_after_a_collapse(table: CostTable, confidence: float) -> None:
-    """Within 5 % of somebody who knew beforehand which width is best for which part, in the mean of ten texts."""
-    best = usually_best_size(table)
-    known = auto = 0.0
-    for seed in range(10):
-        good, bad, again = drafts(600, 0.9, seed), wrong(600, confidence), drafts(600, 0.9, seed + 100)
-        known += sum(
-            play(Fixed(size), part, table).milliseconds for size, part in ((best, good), (1, bad), (best, again))
-        )
-        auto += play(Auto(table), [*good, *bad, *again], table).milliseconds
-    assert known / auto >= 0.95
-
-
 def test_a_rest_ends_where_the_drafter_is_as_sure_as_before() -> None:
     """Confidence that was worth nothing for a while must not keep everybody from looking again."""
     sure = [RecordedDraft((0.99,) * 15, 15)] * 600
@@ -158,20 +109,6 @@ def test_a_rest_ends_where_the_drafter_is_as_sure_as_before() -> None:
         with_rest, alone = play(Auto(table), anchors, table), play(Fixed(1), anchors, table)
         assert with_rest.rounds < 600 + 3 * 48 + 2 * 600 // 8
         assert with_rest.milliseconds < alone.milliseconds
-
-
-def test_a_try_is_one_draft_also_when_rounds_are_asked_for_ahead() -> None:
-    """On the device the next round leaves before the last one is known."""
-    auto, drafted, asked = Auto(EXPERTS), 0, []
-    for _ in range(400):
-        asked.append(auto.wants_draft(0))
-        drafted += asked[-1]
-        if len(asked) > 1:
-            chances = one_choice([0.9] * 15) if asked[-2] else ()
-            auto.observe(chances, chain(1 if chances else 0), (), 0)
-    resting = asked[100:]
-    assert not any(before and after for before, after in pairwise(resting))
-    assert 300 / 50 <= sum(resting) <= 300 / 40 + 1
 
 
 def test_a_draft_as_dear_as_a_pass_has_to_show_that_it_pays() -> None:
@@ -190,17 +127,3 @@ def test_a_draft_as_dear_as_a_pass_has_to_show_that_it_pays() -> None:
         later = play(policy, drafts(500, 0.9, seed=3), table).tok_s
     assert play(Auto(table), drafts(500, 0.9, seed=3), table).tok_s > 1.4 * plain
     assert later > 1.4 * plain
-
-
-def test_playing_counts_every_token_once() -> None:
-    anchors = [
-        RecordedDraft((0.9, 0.9), 2),
-        RecordedDraft((0.9, 0.9), 1),
-        RecordedDraft((0.9, 0.9), 0),
-        RecordedDraft((0.9, 0.9), 0),
-    ]
-    table = CostTable((0,), (RoundCosts(1.0, (2.0, 3.0, 4.0)),))
-    assert play(Fixed(3), anchors, table) == (played := play(Fixed(3), anchors, table))
-    assert (played.tokens, played.rounds, played.milliseconds) == (4, 2, 10.0)
-    assert play(Fixed(1), anchors, table).milliseconds == 4 * 2.0
-    assert play(Fixed(3), anchors, table).tok_s == 400

@@ -12,15 +12,13 @@ import torch
 
 from engine.commands import WeightFormat
 from engine.decoding.decoder import Decoder
-from engine.decoding.device_rounds import DeviceRounds
 from engine.errors import DeviceFailure
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.lab.bench import command, measure
-from engine.lab.bench.command import choose_rounds, main, run
+from engine.lab.bench.command import main, run
 from engine.lab.bench.floor import Floor, floor_of
 from engine.lab.bench.measure import Bench, acceptance_script
-from engine.lab.bench.profile import KernelRun, steady, summarise
-from engine.lab.bench.routing import distinct_experts, force_routing, forced_scores
+from engine.lab.bench.routing import force_routing, forced_scores
 from engine.lab.bench.shapes import PUBLISHED, Shape, published_config, read_shape
 from engine.lab.bench.weights import random_pair
 from engine.measured.ceiling import Ceiling
@@ -67,11 +65,6 @@ def test_floor_of_the_26b_pair() -> None:
     assert pair.prefill(4096, 2048) == pytest.approx(2 * (50.466e9 - 1.476e9) + 1.476e9, rel=1e-3)
 
 
-def test_floor_of_the_dense_pairs() -> None:
-    assert floor(read_shape("31B")).verify(0, 0) == pytest.approx(61.39e9, rel=1e-3)
-    assert floor(read_shape("12B")).verify(0, 0) == pytest.approx(23.81e9, rel=1e-3)
-
-
 @pytest.mark.parametrize(("weights", "bits"), [("fp8", 8), ("int4", 4.5)])
 def test_floor_of_packed_weights(weights: WeightFormat, bits: float) -> None:
     """Head, router and norms stay in bf16; FP8 adds a scale per row, INT4 one of 16 bits per 32 numbers."""
@@ -82,15 +75,6 @@ def test_floor_of_packed_weights(weights: WeightFormat, bits: float) -> None:
 
 
 # --- routing
-
-
-@pytest.mark.parametrize(
-    ("routing", "rows", "expected"),
-    [("uniform", 1, 8), ("uniform", 16, 82.4), ("correlated", 1, 8), ("correlated", 8, 35), ("correlated", 16, 50)],
-)
-def test_distinct_experts(routing: str, rows: int, expected: float) -> None:
-    scores = forced_scores(routing, 30, 128, CPU)  # type: ignore[arg-type]
-    assert distinct_experts(scores, 8, rows) == pytest.approx(expected, abs=1.5)
 
 
 def test_forced_routing_reaches_every_router(bench: Bench) -> None:
@@ -121,19 +105,6 @@ def test_a_script_has_the_mean_it_was_asked_for(mean: float, rounds: int) -> Non
     assert 1 + fmean(script) == pytest.approx(mean, abs=0.5 / rounds)
 
 
-def test_a_script_ends_runs_at_the_same_rate_everywhere() -> None:
-    """As a drafter does that is right with one probability: half of what reached a position passes it."""
-    script = acceptance_script(sum(0.5**i for i in range(16)), 16, 1024)
-    reached = [sum(count >= position for count in script) for position in range(5)]
-    assert reached == pytest.approx([1024, 512, 256, 128, 64], abs=3)
-
-
-@pytest.mark.parametrize("mean", [0.9, 16.1])
-def test_a_script_no_block_can_follow_is_refused(mean: float) -> None:
-    with pytest.raises(ValueError, match="between 1 and the block's 16"):
-        acceptance_script(mean, 16, 8)
-
-
 def test_rounds_follow_the_script(bench: Bench) -> None:
     """Cursors, caches and the drafter's context move as in real decoding; only the verdict is given."""
     decoder = bench.decoder
@@ -148,54 +119,6 @@ def test_rounds_follow_the_script(bench: Bench) -> None:
 
 
 # --- figures
-
-
-@pytest.mark.parametrize("width", [1, 4, 16])
-def test_round_figures(bench: Bench, width: int) -> None:
-    figures = bench.rounds(width, 80, "uniform", 8, acceptance=5.0)
-    assert figures.round_ms > 0 and figures.verify_ms > 0
-    assert (figures.draft_ms > 0) == (figures.draft_bytes > 0) == (width > 1)
-    assert figures.acceptance_length == {1: 1.0, 4: pytest.approx(3, abs=0.5), 16: 5.0}[width]
-    assert figures.share == pytest.approx((figures.verify_bytes + figures.draft_bytes) / 1e10 / figures.round_ms * 1e3)
-    assert bench.decoder.cache.length >= 80 + 8 * figures.acceptance_length
-
-
-def test_prompts_are_timed_from_empty_caches(bench: Bench) -> None:
-    figures = bench.prefill(300, repeats=1)
-    assert 0 < figures.prefill_ms < figures.first_token_ms
-    assert bench.decoder.cache.length == 300
-
-
-def test_profile_counts_side_by_side_work_once() -> None:
-    """Ten rounds of 100 us: a kernel of 60, another of 30 that starts 20 before the first ends, and a wait of 30."""
-    spans = [
-        span
-        for start in range(0, 1000, 100)
-        for span in (KernelRun("long", start, start + 60), KernelRun("short", start + 40, start + 70))
-    ]
-    spans.append(KernelRun("end", 999, 1000))
-    profile = summarise(*steady(spans), 16, 0.1)
-    assert profile.idle_share == pytest.approx(0.3, abs=0.01)
-    by_name = {each.name: each for each in profile.kernels}
-    assert (by_name["long"].microseconds, by_name["long"].calls) == (pytest.approx(60), pytest.approx(1))
-    assert by_name["short"].microseconds == pytest.approx(30)
-    assert "long" in profile.describe().splitlines()[3]
-
-
-def test_profile_says_what_lies_between_rounds() -> None:
-    """Ten rounds of 100 us that begin 3 us late: waits within a round are none, and the record's copy is no kernel."""
-    spans = [
-        span
-        for start in range(0, 1000, 100)
-        for span in (
-            KernelRun("_begin", start + 3, start + 10),
-            KernelRun("work", start + 20, start + 100),
-            KernelRun("Memcpy DtoH (Device -> Pinned)", start + 100, start + 102),
-        )
-    ]
-    profile = summarise(spans, 1000, 16, 0.1)
-    assert profile.between_share == pytest.approx(0.027)
-    assert "between rounds 2.70%" in profile.describe()
 
 
 # --- the command
@@ -225,17 +148,6 @@ def test_rounds_of_the_device_are_measured_alike(monkeypatch: pytest.MonkeyPatch
     assert results["rounds_by"] == "device" and results["prepare_seconds"] > 0
     (figures,) = results["rounds"]
     assert figures["width"] == 1 and figures["round_ms"] > 0 and figures["acceptance_length"] == 1
-
-
-@pytest.mark.parametrize(
-    ("who", "drafts", "in_8_bits"), [("device", True, True), ("device", False, False), ("device-bf16", True, False)]
-)
-def test_the_device_drafts_with_the_head_asked_for(who: str, drafts: bool, in_8_bits: bool) -> None:
-    target, drafter = random_pair(read_shape("tiny", 6), CPU)
-    decoder = Decoder(target, drafter if drafts else None, 64)
-    bench = Bench(decoder, floor(read_shape("tiny", 6), torch.float32), Ceiling(1e10, 1e10))
-    choose_rounds(bench, who)
-    assert isinstance(decoder.rounds, DeviceRounds) and decoder.rounds.launches.drafts_in_8_bits == in_8_bits
 
 
 @pytest.mark.parametrize(

@@ -1,27 +1,22 @@
 """The bundled pair's own drafts under every policy: choosing the width must not lose to any width fixed beforehand.
 
 ``drafts.xz`` holds what the bundled drafter drafted behind every token of 144 held-out answers, six domains at three
-temperatures (``python -m measure.engine.record_drafts``): its four best choices for every position of a block. On dense
+temperatures: its four best choices for every position of a block. On dense
 models ``auto`` verifies trees of them; fixed widths take chains.
 """
 
 from __future__ import annotations
 
 from itertools import groupby
-from pathlib import Path
 
 import pytest
 
-from engine.lab.judging.play import RecordedChoices, RecordedDraft
 from engine.lab.judging.rates import rate, rate_of
-from engine.lab.judging.record import DraftRecording
 from engine.speculation.auto import Auto
 from engine.speculation.policy import Fixed
 from engine.speculation.trees import CHOICES
-from measure.engine.recorded_costs import recorded_tables
-from measure.engine.recordings import load_recordings, save_recordings
 from tests.proofs.engine.played_auto import AHEAD, TREES, behind, chains, play_auto, tok_s
-from tests.proofs.engine.recorded import recorded_drafts
+from tests.proofs.engine.recorded import recorded_drafts, recorded_tables
 
 RECORDINGS = recorded_drafts()
 CELLS = {
@@ -74,24 +69,3 @@ def test_drafts_are_there_with_their_choices() -> None:
     for recording in RECORDINGS:
         assert list(recording.anchors) == chains(recording.blocks)
         assert all(len(position) == CHOICES for block in recording.blocks for position in block.chances)
-
-
-def test_a_file_gives_back_what_was_saved(tmp_path: Path) -> None:
-    blocks = (
-        RecordedChoices(((1.0, 0.0), (51 / 255, 34 / 255)), (0, 1)),
-        RecordedChoices(((0.0, 0.0),), (-1,)),
-        RecordedChoices((), ()),
-    )
-    kept = [
-        DraftRecording(
-            "maths", 0.7, 12, (RecordedDraft((1.0, 51 / 255), 1), RecordedDraft((0.0,), 0), RecordedDraft((), 0))
-        ),
-        DraftRecording.of_blocks("maths", 0.7, 12, blocks),
-        DraftRecording.of_blocks("maths", 1.0, 12, ()),
-    ]
-    assert kept[0].anchors == kept[1].anchors and not kept[0].blocks
-    save_recordings(tmp_path / "drafts.xz", kept)
-    assert load_recordings(tmp_path / "drafts.xz") == kept
-    (tmp_path / "drafts.xz").write_bytes(b"something else")
-    with pytest.raises(ValueError, match="not a file of recorded drafts"):
-        load_recordings(tmp_path / "drafts.xz")

@@ -13,20 +13,17 @@ from types import ModuleType
 import pytest
 import torch
 from safetensors.torch import load_file
-from torch.nn.attention.flex_attention import create_block_mask
 
 from dflash_tui.cli.main import main
 from engine.decoding.decoder import Decoder
 from engine.errors import UsageFailure
 from engine.kv_cache.cache import Cache
-from engine.lab.training import masks, trainer
+from engine.lab.training import trainer
 from engine.lab.training.blocks import block_visibility, draw_blocks
 from engine.lab.training.generation import Sampler, generate, speculate
-from engine.lab.training.masks import MaskedAttention
 from engine.lab.training.passes import BatchedDrafter, BatchedTarget, PackedDraftPass, PackedPass
 from engine.lab.training.pipeline import Pipeline, TrainingPlan
-from engine.lab.training.prompts import TrainingPrompt, split
-from engine.lab.training.rows import Encoded, RowDataset, causal_within_documents
+from engine.lab.training.rows import causal_within_documents
 from engine.lab.training.shape import DrafterShape, taps_of
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.target import TargetModel
@@ -35,7 +32,7 @@ from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.models import gpt_oss, qwen3_5
 from tests.engine.models.pre_norm import LLAMA3, write_target
 from tests.engine.small_decoders import run_turn, settings
-from tests.proofs.engine.lab.packed_rows import FIRST_TEXT_ID, packed_rows, random_source
+from tests.proofs.engine.lab.packed_rows import FIRST_TEXT_ID, packed_rows
 
 MASK = 4
 
@@ -131,47 +128,6 @@ def test_speculation_changes_nothing(moe_pair: TinyPair) -> None:
         assert [answer.ids for answer in fast] == [answer.ids for answer in plain]
 
 
-def test_each_text_has_its_own_temperature() -> None:
-    logits = torch.randn(400, 30, generator=torch.Generator().manual_seed(1))
-    sampler = Sampler([0.0, 1.0] * 200, 3, CPU)
-    drawn = sampler(logits)
-    best = logits.argmax(-1)
-    assert torch.equal(drawn[::2], best[::2]) and 20 < int((drawn == best)[1::2].sum()) < 100
-    sampler.keep(torch.arange(0, 400, 2))
-    assert torch.equal(sampler(logits[::2]), best[::2])
-
-
-def test_where_attention_cannot_be_compiled_a_dense_mask_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object, **__: object) -> torch.Tensor:
-        raise RuntimeError("no compiler here")
-
-    monkeypatch.setattr(masks, "compiled", lambda: fails)
-    monkeypatch.setattr(MaskedAttention, "refused", None)
-    rows = packed_rows(1)
-    dense, sparse = (MaskedAttention(causal_within_documents(rows, 32), 1, 256, 256, CPU) for _ in range(2))
-    sparse.mask = create_block_mask(causal_within_documents(rows, 32), 1, None, 256, 256, CPU)
-    q, k, v = torch.randn(1, 6, 256, 16), torch.randn(1, 2, 256, 16), torch.randn(1, 2, 256, 16)
-    assert torch.equal(sparse(q, k, v, 0.25), dense(q, k, v, 0.25))
-    assert MaskedAttention.refused == "RuntimeError: no compiler here"
-
-
-def test_a_row_depends_on_seed_and_index_only() -> None:
-    dataset = RowDataset(random_source, "seed", 4, 128)
-    again = RowDataset(random_source, "seed", 9, 128, skipped=2)
-    assert all(torch.equal(a, b) for a, b in zip(dataset[3], again[1], strict=True))
-    assert not torch.equal(dataset[0][0], dataset[1][0])
-
-
-def test_of_a_sequence_each_conversation_comes_once_in_a_turn() -> None:
-    talks = [Encoded([number] * (20 + number), [1.0] * (20 + number)) for number in range(30)]
-    dataset = RowDataset(talks, "seed", 40, 128)
-    turn = [row for row in dataset.turn for row in row]
-    assert sorted(turn) == list(range(30)) and turn != sorted(turn)
-    for number, row in enumerate(dataset.turn[:-1]):
-        for again in (number, number + len(dataset.turn)):
-            assert list(dict.fromkeys(dataset[again][0].tolist())) == row
-
-
 TOY = TrainingPlan(
     shape=DrafterShape(layers=1, nbytes=120_000),
     prompts=8,
@@ -250,16 +206,6 @@ def test_a_drafter_learns(tmp_path: Path) -> None:
     assert losses[-1] < 0.8 * losses[0]
 
 
-def test_training_ends_by_the_clock(tmp_path: Path) -> None:
-    write_target(tmp_path / "target", "llama")
-    plan = replace(TOY, steps=100_000, minutes=0.02)
-    report = Pipeline(
-        tmp_path / "target", "toy", tmp_path / "out", plan, CPU, lambda *_: None, toy_prompts(tmp_path)
-    ).run()
-    steps = [each["step"] for each in report["training"]["history"]]
-    assert 1 <= steps[-1] < 5000 and (tmp_path / "out" / "model.safetensors").exists()
-
-
 def test_the_command_says_what_is_wrong_with_prompts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_target(tmp_path / "target", "llama")
     for content, what in (('{"prompt": 3', "line 1 is no prompt"), ("\n \n", "holds no prompt")):
@@ -268,12 +214,6 @@ def test_the_command_says_what_is_wrong_with_prompts(tmp_path: Path, capsys: pyt
         arguments = [str(tmp_path / "target"), "-o", str(tmp_path / "out"), "--prompts", str(path), "--device", "cpu"]
         assert main(["train", *arguments]) == 2
         assert what in capsys.readouterr().err
-
-
-def test_held_out_prompts_are_different_ones() -> None:
-    some = [TrainingPrompt((1, index % 30), "given") for index in range(90)]
-    training, held_out = split(some, 100, seed=1)
-    assert len(training) == 27 and len(held_out) == 3 and not set(training) & set(held_out)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,74 @@
+"""The gauges: who gets which room, what they draw, and the tables behind them."""
+
+from __future__ import annotations
+
+import pytest
+from textual.widgets import Static
+
+from dflash_tui.app.screens.statistics import StatisticsScreen
+from dflash_tui.app.widgets.gauge_panel import WISHES
+from dflash_tui.app.widgets.gauges import Gauge, HistogramGauge, PositionGauge, RateGauge
+from dflash_tui.app.widgets.meters import CostGauge
+from dflash_tui.core.figures.gpu import GpuReading
+from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
+from tests.app.conftest import Driver, Launch
+
+CARD = GpuReading("NVIDIA H200", 0.79, 72 * 10**9, 141 * 10**9, 486.0, 61)
+
+
+def texts(chat: Driver) -> str:
+    """Everything that the visible gauges draw."""
+    shown = [gauge for gauge in chat.screen.query(Gauge) if gauge.display and gauge.region]
+    return "\n".join(gauge.render().plain for gauge in shown)
+
+
+SIZES = [(200, 60), (150, 40), (120, 36), (100, 32), (100, 24), (80, 24), (60, 18)]
+
+
+@pytest.mark.parametrize(("size", "card"), [*((size, None) for size in SIZES), ((120, 36), CARD), ((80, 24), CARD)])
+async def test_gauges_fit_at_every_size(chat: Driver, size: tuple[int, int], card: GpuReading | None) -> None:
+    chat.screen.gpu.latest = card
+    await chat.pilot.resize_terminal(*size)
+    chat.screen.draw_gauges()
+    await chat.until(lambda: chat.screen.query_one(RateGauge).facts.turn.finished)
+    shown = [gauge for gauge in chat.screen.query(Gauge) if gauge.display and gauge.region]
+    note = chat.screen.query_one("#gauges > .missing", Static)
+    assert len(shown) + (0 if card else 1) == len(WISHES) or note.display
+    for gauge in shown:
+        rows = gauge.render().plain.splitlines()
+        assert len(rows) <= gauge.size.height
+        assert max(map(len, rows)) <= gauge.size.width, (gauge.id, rows)
+    pitches = {chart.pitch for chart in map(chat.screen.query_one, (HistogramGauge, PositionGauge)) if chart in shown}
+    assert len(pitches) < 2, "a bar of one stands as far from its neighbour as in the other"
+    if size == (120, 36):
+        everything = texts(chat)
+        for words in ("tokens/s", "a round", "first", "kept a round", "by place", "guess 3.1", "context"):
+            assert words in everything
+        assert not {"τ", "±", "n="} & {part for part in ("τ", "±", "n=") if part in everything}
+        assert ("486 W" in everything) == (card is not None) and len(pitches) == 1
+
+
+async def test_a_table_stands_behind_every_gauge(launch: Launch) -> None:
+    async with launch(size=(120, 40)) as chat:
+        await chat.ask("/stats")
+        assert "no numbers" in chat.notices()
+        chat.prompt.clear()
+        await chat.ask_and_wait()
+        for gauge in [gauge for gauge in chat.screen.query(Gauge) if gauge.display]:
+            gauge.focus()
+            await chat.pilot.press("enter")
+            await chat.until(lambda: isinstance(chat.app.screen, StatisticsScreen))
+            assert chat.app.screen.query(f"#{gauge.section}"), gauge.section
+            await chat.pilot.press("escape")
+            await chat.until(lambda: chat.app.screen is chat.screen)
+        for clicked in (CostGauge, HistogramGauge):
+            await chat.pilot.click(clicked)
+            await chat.until(lambda: isinstance(chat.app.screen, StatisticsScreen))
+            await chat.pilot.press("escape")
+            await chat.until(lambda: chat.app.screen is chat.screen)
+        chat.prompt.focus()
+        await chat.ask("/stats")
+        await chat.until(lambda: isinstance(chat.app.screen, StatisticsScreen))
+        words = "\n".join(str(table.render()) for table in chat.app.screen.query(Static))
+        assert TOKENS_PER_ROUND.name in words and "rounds that got there" in words
+        assert "num_" not in words
