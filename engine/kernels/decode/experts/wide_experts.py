@@ -4,7 +4,6 @@ depend on its neighbours, so a row has the same bits as among sixteen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -67,21 +66,6 @@ def merge_assignments(wide: WideAssignment) -> None:
         TILES=num_tiles, ENTRIES=entries, MOST=wide.tiles.most, TOP_K=wide.together.weights.shape[1],
         BLOCK=power_of_two(entries), SLOTS=slots, SLOTS_BLOCK=power_of_two(slots), num_warps=8,
     )  # fmt: skip
-
-
-def reference_merged(tiles: Sequence[Assignment]) -> list[tuple[int, list[int]]]:
-    """The entries of ``together``: an expert, and up to 16 pairs."""
-    pairs_of: dict[int, list[int]] = {}
-    for number, tile in enumerate(tiles):
-        for expert, pairs in zip(tile.experts.tolist(), tile.pairs.tolist(), strict=True):
-            if expert >= 0:
-                first = number * tile.weights.numel()
-                pairs_of.setdefault(expert, []).extend(first + pair for pair in pairs if pair >= 0)
-    return [
-        (expert, pairs[start : start + MAX_ROWS])
-        for expert, pairs in sorted(pairs_of.items())
-        for start in range(0, len(pairs), MAX_ROWS)
-    ]
 
 
 @early_kernel
