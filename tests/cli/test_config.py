@@ -106,6 +106,7 @@ def test_a_wrong_variable_is_named(program: Program, own: Path, monkeypatch: pyt
     ("words", "expected"),
     [
         ("dflash-chat --dev", "--device"), ("dflash-chat do", "doctor"), ("dflash-chat --device ", "cuda"),
+        ("dflash-chat completion ", "fish"), ("dflash-chat replay co", "code-sampled"),
         ("dflash-chat replay --theme dflash-", "dflash-light"), ("dflash-chat help sc", "scripts"),
         ("dflash-chat race bun", "bundled"), ("dflash-chat bun", "bundled"),
     ],
