@@ -169,7 +169,7 @@ class Runner:
         finished = turn.finished()
         if end and finished.statistics.num_tokens >= end:
             yield Notice("It went round in circles, and was stopped.", self._limits.instead or LESS_ALIKE)
-        elif wrong := self._limits.broken_promise(finished.text, _asked(ask)[1]):
+        elif wrong := self._limits.broken_promise(finished.text, _said(ask)):
             yield Notice(wrong, "Ask for the whole of it anew: a small model loses names after a few changes.")
         if not self._looked and len(prompt.ids) + len(token_ids) >= FEWEST and rate * IDLE_MS >= IDLE_ROWS:
             kept = finished.statistics.mean_acceptance_length
@@ -286,5 +286,10 @@ class Runner:
 
 def _asked(ask: Ask) -> tuple[str, list[str]]:
     """The question of a conversation, and what was said before it, the newest last."""
-    *earlier, question = [message.content for message in ask.messages if message.role != "system"] or [""]
+    *earlier, question = _said(ask) or [""]
     return question, earlier
+
+
+def _said(ask: Ask) -> list[str]:
+    """Questions and answers of a conversation, without its system prompt."""
+    return [message.content for message in ask.messages if message.role != "system"]
