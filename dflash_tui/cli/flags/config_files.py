@@ -1,5 +1,5 @@
-"""Settings from file and environment. Flags beat variables (``DFLASH_CHAT_BLOCK_SIZE=8``), these the user's file, all the
-defaults. A setting takes what its flag takes."""
+"""Settings from file and environment. Flags beat variables (``DFLASH_CHAT_BLOCK_SIZE=8``), these the user's file, that
+the defaults. A setting takes what its flag takes."""
 
 from __future__ import annotations
 
