@@ -135,15 +135,6 @@ def test_scripts_get_the_rounds_as_they_were_told(program: Program, tmp_path: Pa
     )  # fmt: skip
 
 
-def test_config_shows_servers_and_no_secrets(program: Program, team: Path) -> None:
-    program.run("config", "show")
-    shown = program.out.decode()
-    assert "[servers.team]" in shown and 'key_variable = "TEAM_KEY"' in shown and SECRET not in shown
-    team.write_text('[servers.x]\nurl = "nowhere"\n')
-    program.run("config", "check")
-    assert program.code == ExitCode.USAGE and "line 2: servers.x: the url begins with ://" in program.out.decode()
-
-
 def test_a_key_from_the_environment_goes_to_a_url(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY_VARIABLE, SECRET)
     program.run(URL, "-p", "hi", "--stream-json")

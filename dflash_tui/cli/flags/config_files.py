@@ -26,7 +26,7 @@ from ..problems import Problem
 from .options import Flag
 from .screen import SCREEN_FLAGS
 
-CORRECT = "Correct the file; dflash-chat config check looks again."
+CORRECT = "Correct the file."
 """What to do about a mistake in a settings file."""
 SHARED = ("theme", *SCREEN_FLAGS, "device", "weights", "offline")
 """Settings that the other commands follow too."""
@@ -61,7 +61,7 @@ def problems(program: click.Command, config: Config) -> Iterator[str]:
     for name, entry in config.settings.items():
         if name not in known:
             near = get_close_matches(name, [*known, SERVERS_TABLE, PRESETS_TABLE], 1)
-            hint = f"; do you mean {near[0]}?" if near else "; dflash-chat config show lists them"
+            hint = f"; do you mean {near[0]}?" if near else "; dflash-chat help lists the flags, by whose names they go"
             yield f"{entry.location}: there is no setting {name}{hint}"
         elif complaint := _complaint(known[name], entry.value):
             yield f"{entry.location}: {name} {complaint}"

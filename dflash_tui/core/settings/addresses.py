@@ -63,7 +63,7 @@ def address_named(name: str, config: Config, dialect: Dialect | None = None) -> 
     if table is None:
         raise ServerError(*no_such("server", SERVERS_TABLE, name, config.servers, 'url = "http://localhost:8000"'))
     for complaint in table_problems(name, table):
-        raise ServerError(f"{complaint}.", "Correct the file; dflash-chat config check looks again.")
+        raise ServerError(f"{complaint}.", "Correct the file.")
     values = {key: entry.value for key, entry in table.items()}
     address = ServerAddress(
         values["url"].rstrip("/"),

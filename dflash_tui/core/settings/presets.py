@@ -125,15 +125,6 @@ def preset_problems(name: str, table: Mapping[str, Entry]) -> Iterator[str]:
             yield f"{where}: {key} {complaint}"
 
 
-def file_problems(config: Config) -> Iterator[str]:
-    """Complaints about presets whose system prompt is in a file that can't be read, in words for people."""
-    for name in config.presets:
-        try:
-            find_preset(name, config)
-        except PresetError as error:
-            yield str(error).rstrip(".")
-
-
 def _system(name: str, entry: Entry) -> str:
     """The system prompt of a preset's entry. Anybody may write a project's file: what it names has to be in its
     folder."""

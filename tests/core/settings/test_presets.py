@@ -10,7 +10,6 @@ from dflash_tui.core.attachments.attachment_reader import AttachmentError
 from dflash_tui.core.settings.config import PROJECT_FILE, Config, read_config
 from dflash_tui.core.settings.presets import (
     PresetError,
-    file_problems,
     find_preset,
     preset_in_force,
     preset_problems,
@@ -83,8 +82,6 @@ def test_system_prompts_in_files(tmp_path: Path) -> None:
     assert find_preset("a", read).system == "Ask back." and find_preset("b", read).system == "@me"
     with pytest.raises(PresetError, match=r"line 6: presets.c: There is no file gone.md"):
         find_preset("c", read)
-    (problem,) = file_problems(read)
-    assert "gone.md" in problem
     with pytest.raises(AttachmentError, match="is empty"):
         read_system("@empty.md", tmp_path)
     with pytest.raises(AttachmentError, match=r"No file is named"):
