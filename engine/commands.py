@@ -18,7 +18,7 @@ DraftBy = Literal["both", "drafter", "lookup"]
 Without a drafter ``both`` is the text alone. Drafts are looked up only while ``auto`` chooses block sizes, since their
 worth is weighed as its costs are."""
 
-AttentionBackend = Literal["auto", "sdpa", "triton"]
+AttentionBackend = Literal["auto", "sdpa", "flash_attn", "triton"]
 
 WeightFormat = Literal["bf16", "fp8", "int4", "mxfp4"]
 """How a target's weights lie in memory: as trained; E4M3 with a scale per row; whole numbers of 4 bits with a scale per

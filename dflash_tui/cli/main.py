@@ -35,9 +35,9 @@ from .terminal.streams import prepare_streams, silence_stdout
 
 COMMANDS = (
     "pull", "doctor", "serve", "replay", "race", "lesson", "tour", "export", "bench", "selftest", "train",
-    "sessions", "config", "completion", "help",
+    "sessions", "completion", "help",
 )  # fmt: skip
-OF_THE_PROGRAM = ("config", "completion", "help")
+OF_THE_PROGRAM = ("completion", "help")
 """Commands that describe the program itself."""
 
 
@@ -58,7 +58,7 @@ CHATS_WORDS = {
     "--speculation": "--no-speculation",
 }
 """The flags that do what the chat's commands of these names do, where that is another word."""
-WITHOUT_CONFIG = ("config", "help", "doctor", "completion")
+WITHOUT_CONFIG = ("help", "doctor", "completion")
 """Commands that must work when a configuration file doesn't."""
 
 

@@ -25,7 +25,7 @@ from .gpus import driver_says
 Standing = Literal["ok", "note", "broken"]
 
 NEEDED_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "huggingface_hub")
-OPTIONAL_PACKAGES = ("triton",)
+OPTIONAL_PACKAGES = ("triton", "flash_attn")
 TRITON_SEEN = {"3.6": "", "3.7": "Kernels were checked with Triton 3.7.1, but all speeds were measured with 3.6."}
 """By version, what there is to say of Triton where the kernels run on it as they should; of others nobody knows."""
 HEADS = (("target", 256), ("target", 512), ("drafter", 128))

@@ -152,7 +152,7 @@ def test_what_was_looked_up_says_where_it_stood() -> None:
 def test_the_summary_counts_what_was_verified(steps: list[Step]) -> None:
     for step, seen in zip(steps, inspections(steps), strict=True):
         if step.draft:
-            assert f"kept {step.num_accepted}" in seen.summary and f"{len(step.draft)} guesse" in seen.summary
+            assert f"kept {step.num_accepted}" in seen.summary and f"{len(step.draft)} guess" in seen.summary
             assert step.num_verified == len(step.draft)
 
 

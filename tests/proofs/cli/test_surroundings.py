@@ -16,7 +16,6 @@ from dflash_tui.core.exit_codes import ExitCode
 COMMANDS = (
     ["doctor"],
     ["sessions", "list"],
-    ["config", "show"],
     ["replay", "--list"],
     ["help"],
     ["org/none", "-p", "hi", "--draft", "none"],
