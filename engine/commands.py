@@ -18,7 +18,7 @@ DraftBy = Literal["both", "drafter", "lookup"]
 Without a drafter ``both`` is the text alone. Drafts are looked up only while ``auto`` chooses block sizes, since their
 worth is weighed as its costs are."""
 
-AttentionBackend = Literal["auto", "sdpa", "triton"]
+AttentionBackend = Literal["auto", "sdpa", "flash_attn", "triton"]
 
 WeightFormat = Literal["bf16", "fp8", "int4", "mxfp4"]
 """How a target's weights lie in memory: as trained; E4M3 with a scale per row; whole numbers of 4 bits with a scale per
@@ -176,9 +176,7 @@ class EngineOptions:
     offline: bool = False
     """Never ask the hub: what isn't on this machine is missing. ``HF_HUB_OFFLINE`` says the same."""
     attention_backend: AttentionBackend = "auto"
-    """Which kernels compute the target's attention."""
-    draft_attention_backend: AttentionBackend = "auto"
-    """Which kernels compute the drafter's attention."""
+    """Which kernels compute attention."""
     noise_embed_scale: float | None = None
     """Scale of the drafter's input embeddings, on which implementations disagree for Gemma."""
     weights: WeightChoice = AUTO

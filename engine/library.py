@@ -26,7 +26,6 @@ class Options(TypedDict, total=False):
     max_context: int | None
     offline: bool
     attention_backend: AttentionBackend
-    draft_attention_backend: AttentionBackend
     noise_embed_scale: float | None
     weights: WeightChoice
     time_rounds: bool

@@ -38,6 +38,18 @@ class Limit:
     """Matches the answers behind which such a question is meant; None for any place."""
     without: re.Pattern[str] | None = None
     """Matches what makes sense of such a question: with that anywhere before it, it is asked."""
+    knows: re.Pattern[str] | None = None
+    """Matches what is asked nevertheless: where all but a few questions are answered badly, these are named."""
+    again: int = 0
+    """How many such questions in a row it takes, this one aside."""
+
+    def is_met(self, text: str, earlier: Sequence[str]) -> bool:
+        """Whether the question ``text`` is of this kind, behind the questions and answers ``earlier``."""
+        there = self.behind is None or self.behind.search(earlier[-1] if earlier else "")
+        senseless = self.without is None or not any(map(self.without.search, earlier))
+        questions = [text, *earlier[-2::-2]][: self.again + 1]
+        kind = all(self.asks.search(each) and not (self.knows and self.knows.search(each)) for each in questions)
+        return bool(there and senseless and kind and len(questions) > self.again)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +67,25 @@ class Limits:
     @classmethod
     def of(cls, about: Mapping[str, Any]) -> Limits:
         """Reads the limits in a pair's ``about.json``."""
+        names: Mapping[str, str] = about.get("names", {})
+
+        def form(patterns: str | Sequence[str], flags: int = 0) -> re.Pattern[str]:
+            """One pattern of several, in which ``{{name}}`` stands for the pattern of that name."""
+            whole = patterns if isinstance(patterns, str) else "|".join(patterns)
+            while (named := _NAMED.sub(lambda found: names[found[1]], whole)) != whole:
+                whole = named
+            return re.compile(whole, flags)
+
         kinds = (
             Limit(
-                re.compile("|".join(each["asks"]), re.I),
+                form(each["asks"], re.I),
                 each["says"],
                 each["instead"],
                 each.get("sure", False),
-                re.compile(each["behind"]) if "behind" in each else None,
-                re.compile(each["without"]) if "without" in each else None,
+                form(each["behind"]) if "behind" in each else None,
+                form(each["without"]) if "without" in each else None,
+                form(each["knows"], re.I) if "knows" in each else None,
+                each.get("again", 0),
             )
             for each in about["limits"]
         )
@@ -85,12 +108,7 @@ class Limits:
 
     def met_by(self, text: str, earlier: Sequence[str] = ()) -> Iterator[Limit]:
         """The limits that a question comes upon. ``earlier``: questions and answers before it, the newest last."""
-        before = earlier[-1] if earlier else ""
-        for kind in self.kinds:
-            there = kind.behind is None or kind.behind.search(before)
-            senseless = kind.without is None or not any(map(kind.without.search, earlier))
-            if there and senseless and kind.asks.search(text):
-                yield kind
+        return (kind for kind in self.kinds if kind.is_met(text, earlier))
 
     def refusal(self, text: str, earlier: Sequence[str] = ()) -> tuple[str, str] | None:
         """Why a question gets no answer, and what to ask instead; None where it may get a good one."""
@@ -99,8 +117,9 @@ class Limits:
         return next(((kind.says, kind.instead) for kind in self.met_by(text, earlier) if kind.sure), None)
 
     def broken_promise(self, answer: str, earlier: Sequence[str] = ()) -> str:
-        """What is wrong with the code of an answer, in a sentence: it stood there before, calls what isn't there,
-        or lacks the name that is promised. Empty for nothing, and where the model describes no limits."""
+        """What is wrong with the code of an answer, in a sentence: it stood there before, calls what isn't there, or
+        lacks the name or the number that is promised, or was asked for by a change. Empty for nothing, and where the
+        model describes no limits. ``earlier``: as in ``met_by``, the question last."""
         blocks = _BLOCK.findall(answer) if self.kinds else []
         if not blocks:
             return ""
@@ -108,11 +127,16 @@ class Limits:
         if any(code == old for before in earlier for _, old in _BLOCK.findall(before)[-1:]):
             return "Whatever it says, it changed nothing: this is the code that stood here before."
         promised = re.findall(r"`(\w+)`", _BLOCK.sub("", answer))
+        if any(kind.again and kind.asks.search(earlier[-1]) for kind in self.kinds if earlier):
+            promised += [next(filter(None, found)) for found in _ASKED.findall(earlier[-1])]
         if missing := next((name for name in promised if not re.search(rf"\b{name}\b", code)), None):
             return f"Whatever it says, there is no {missing} in this code."
         return _broken(code) if language == "python" else ""
 
 
+_NAMED = re.compile(r"\{\{(\w+)\}\}")
+_ASKED = re.compile(r"`(\w+)`|\"(\w+)[^\"]*\"|\b(\d+)\b|\b(\w+_\w+)\b|(?<=\w )([A-Z]\w+)")
+"""What a change leaves in the code: names, numbers, the first word of a text."""
 _BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.M | re.S)
 """A fenced block: its language and its code."""
 

@@ -3,7 +3,6 @@ systems are in ``dflash_tui/core/platforms.py``."""
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
 import platform
@@ -12,7 +11,6 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 GROUP = Path("/sys/fs/cgroup")
 """Where Linux tells what a container leaves its programs."""
@@ -47,21 +45,9 @@ def _number_in(path: Path) -> int:
 
 
 def _memory_of_the_machine() -> int:
-    if hasattr(os, "sysconf"):
-        with suppress(OSError, ValueError):  # a name that this system doesn't know
-            return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    kernel = getattr(getattr(ctypes, "windll", None), "kernel32", None)
-    if kernel is None:
-        return 0
-    return windows_memory(kernel)
-
-
-def windows_memory(kernel: object) -> int:
-    """Bytes of memory on Windows, which has no ``sysconf``: it fills a structure of 64 bytes, whose first four say how
-    long it is and whose eight from the eighth on say how much memory there is."""
-    status = (ctypes.c_uint64 * 8)()
-    ctypes.cast(status, ctypes.POINTER(ctypes.c_uint32))[0] = ctypes.sizeof(status)
-    return int(status[1]) if kernel.GlobalMemoryStatusEx(status) else 0  # type: ignore[attr-defined]
+    with suppress(OSError, ValueError):  # a name that this system doesn't know
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return 0
 
 
 def cores() -> int:
@@ -89,16 +75,7 @@ def cpu_name() -> str:
     return platform.processor()
 
 
-def apart() -> dict[str, Any]:
-    """Keywords of ``Popen`` that make the process a group of its own, so that :func:`end` also ends what it has
-    started. Empty on Windows, which has no such groups."""
-    return {"start_new_session": hasattr(os, "killpg")}
-
-
 def end(process: subprocess.Popen[str]) -> None:
-    """Kills a process at once, with those it has started where they are a group (:func:`apart`)."""
+    """Kills a process that is a session of its own at once, with those it has started."""
     with suppress(ProcessLookupError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
+        os.killpg(process.pid, signal.SIGKILL)

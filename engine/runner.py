@@ -16,6 +16,7 @@ from .decoding.readings import FEWEST, look_at_guesses
 from .errors import Option, UsageFailure
 from .events import Event, LoadProgress, Notice, PrefillDone, TurnStarted
 from .hub.fetching import FetchCancelled
+from .hub.published_drafters import REPORTED, Reported
 from .kernels.toolchain.card import card_of
 from .kernels.toolchain.disk_cache import read_compiler_beside
 from .limits import ANYTHING, ONCE_MORE, Limit, Limits, goes_in_circles
@@ -41,6 +42,10 @@ VARIED = (
 
 LESS_ALIKE = "At a temperature above 0 it says other things: /temp 0.7"
 """What to do about an answer that goes round in circles."""
+
+FAR_FEWER = 0.6
+"""The share of the tokens that a drafter's makers report below which a chat says so: texts differ by less."""
+OTHERWISE_TRAINED = "It may have been trained for another revision of the target, or another template: see selftest."
 
 IDLE_MS, IDLE_ROWS = 50.0, 16
 """What a piece of work takes, at most, while nobody waits; and rows of the target that must fit into it."""
@@ -78,6 +83,8 @@ class Runner:
         """What can be done while nobody waits, in pieces of some ``IDLE_MS``: taking the next does one. It looks at the
         drafter's first guesses once there is a long text."""
         self._looked = decoder.drafter is None
+        self.reported: Reported | None = None
+        """What the drafter's makers say of it, where that is known."""
         self._num_threads = torch.get_num_threads()
         """Threads of this pair's rounds where nothing chooses them; PyTorch has one number for all pairs."""
         self.costs: CostTable | None = None
@@ -105,6 +112,7 @@ class Runner:
         except (FetchCancelled, LoadCancelled):
             return None
         runner = cls(loaded.decoder, loaded.tokenizer, loaded.fingerprints, loaded.packed, loaded.folders.limits)
+        runner.reported = REPORTED.get(loaded.folders.drafter_name or "")
         emit(LoadProgress("warming up", 0, 0))
         runner.prepare_rounds(loaded.plan, emit)
         if options.time_rounds:
@@ -161,16 +169,23 @@ class Runner:
         finished = turn.finished()
         if end and finished.statistics.num_tokens >= end:
             yield Notice("It went round in circles, and was stopped.", self._limits.instead or LESS_ALIKE)
-        elif wrong := self._limits.broken_promise(finished.text, _asked(ask)[1]):
+        elif wrong := self._limits.broken_promise(finished.text, _said(ask)):
             yield Notice(wrong, "Ask for the whole of it anew: a small model loses names after a few changes.")
         if not self._looked and len(prompt.ids) + len(token_ids) >= FEWEST and rate * IDLE_MS >= IDLE_ROWS:
-            self._looked, self.while_idle = True, self._look_at_guesses([*prompt.ids, *token_ids], int(rate * IDLE_MS))
+            kept = finished.statistics.mean_acceptance_length
+            text = [*prompt.ids, *token_ids]
+            self._looked, self.while_idle = True, self._look_at_guesses(text, int(rate * IDLE_MS), kept)
         yield finished
 
-    def _look_at_guesses(self, text: Sequence[int], rows: int) -> Iterator[Notice | None]:
+    def _look_at_guesses(self, text: Sequence[int], rows: int, kept: float) -> Iterator[Notice | None]:
         """Yields None after each piece of work, and a notice where the drafter's config is read otherwise than it was
-        trained. It must cost nobody anything, so it fails in silence."""
+        trained, or where it ``kept`` far fewer tokens a round than its makers report. It must cost nobody anything, so
+        it fails in silence."""
         assert self.decoder.drafter is not None
+        if self.reported is not None and 0 < kept < FAR_FEWER * self.reported.tokens:
+            yield Notice(
+                f"The drafter guesses worse than was published. {self.reported.beside(kept)}", OTHERWISE_TRAINED
+            )
         try:
             for remark in look_at_guesses(self.decoder.target, self.decoder.drafter, text, rows):
                 yield None if remark is None else Notice(remark.says, "Take its config.json as its makers publish it.")
@@ -271,5 +286,10 @@ class Runner:
 
 def _asked(ask: Ask) -> tuple[str, list[str]]:
     """The question of a conversation, and what was said before it, the newest last."""
-    *earlier, question = [message.content for message in ask.messages if message.role != "system"] or [""]
+    *earlier, question = _said(ask) or [""]
     return question, earlier
+
+
+def _said(ask: Ask) -> list[str]:
+    """Questions and answers of a conversation, without its system prompt."""
+    return [message.content for message in ask.messages if message.role != "system"]

@@ -17,7 +17,6 @@ from typing import NoReturn
 import pytest
 from hypothesis import settings
 
-from dflash_tui.core.platforms import TERMINALS
 from support import forked
 from tests import surroundings
 from tests.processor_time import ProcessorTime
@@ -61,6 +60,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Whoever shares a chat (``tests/app``) runs in its loop. And slow tests first: one that began last would keep a
     worker busy while the others have nothing left to do. Under ``--dist worksteal`` each worker begins with a share of
     the list, so that each share begins with some."""
+    if os.environ.get("FAST_TESTS") == "ran":
+        config.hook.pytest_deselected(items=[item for item in items if not _is_new_in_ci(item)])
+        items[:] = filter(_is_new_in_ci, items)
     for item in items:
         if isinstance(item, pytest.Function) and "_shared" in item.fixturenames:
             item.add_marker(pytest.mark.asyncio(loop_scope="module"), append=False)
@@ -71,6 +73,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     room = len(items) // workers
     items[:] = [item for share in shares for item in (*share, *islice(others, max(0, room - len(share))))]
     items += others
+
+
+def _is_new_in_ci(item: pytest.Item) -> bool:
+    """Whether ``make test`` left it: a proof, a cell that waits for CI, or a property, which has more examples then."""
+    is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+    return "proofs" in item.path.parts or item.get_closest_marker("ci") is not None or is_property
 
 
 def pytest_collection_finish() -> None:
@@ -115,8 +123,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             _lack(module)
     if item.get_closest_marker("ci") and os.environ.get("CI") != "true":
         pytest.skip("a long proof, for CI alone (CI=true)")
-    if item.get_closest_marker("terminals") and not TERMINALS:
-        pytest.skip("needs what is hidden, or this system lacks")
     if item.get_closest_marker("gpu") and not _has_cuda():
         pytest.skip("needs a CUDA device")
 

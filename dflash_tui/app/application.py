@@ -112,7 +112,7 @@ class ChatApp(ThemedApp):
             try:
                 loop.add_signal_handler(number, partial(self._leave, code))
             except (NotImplementedError, RuntimeError):
-                # Windows, or a test that runs outside the main thread.
+                # A test that runs outside the main thread.
                 return
 
     def _leave(self, code: int) -> None:

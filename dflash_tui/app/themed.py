@@ -1,4 +1,4 @@
-"""An application in the user's look. Themes are files, reread when they change, shown before chosen."""
+"""An application in the user's look. Themes are files, shown before chosen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from textual import on
-from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
 from textual.events import DescendantFocus, Event, Paste
@@ -17,7 +16,7 @@ from textual.theme import BUILTIN_THEMES, Theme
 from textual.widgets import Input
 
 from dflash_tui.core.files.places import log_file
-from dflash_tui.core.platforms import TERMINALS, suspend
+from dflash_tui.core.platforms import suspend
 from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.text.harmless import signed
 
@@ -25,12 +24,10 @@ from .ascii import AsciiFilter
 from .options import OptionsApp
 from .screens.palette import Palette
 from .screens.picker import ThemePicker
-from .theming import DEFAULT_THEME, MONO_DARK, MONO_LIGHT, ThemeWatcher, defaults_for, load_themes
+from .theming import DEFAULT_THEME, MONO_DARK, MONO_LIGHT, defaults_for, load_themes
 
 _ASCII = AsciiFilter()
 _log = logging.getLogger(__name__)
-WATCH_SECONDS = 1.0
-"""Seconds between two looks at whether theme files have changed."""
 
 
 class ThemedApp(OptionsApp):
@@ -71,7 +68,6 @@ class ThemedApp(OptionsApp):
         """What is told of an exception that ended the screen."""
         # A scroll that glides would be overtaken by the text that follows it, and each glide costs frames.
         self.animation_level = "none"
-        self._watcher = ThemeWatcher()
         self._theme_problems = self._register_themes()
         self._choose_theme(theme or DEFAULT_THEME)
         if self.no_color:
@@ -79,9 +75,9 @@ class ThemedApp(OptionsApp):
 
     def get_driver_class(self) -> type[Driver]:
         driver = super().get_driver_class()
-        if not TERMINALS or driver.__name__ != "LinuxDriver":  # or one that the environment names
+        if driver.__name__ != "LinuxDriver":  # one that the environment names
             return driver
-        from .keyboard import PatientDriver  # can't be imported where there are none
+        from .keyboard import PatientDriver  # not for who draws without a terminal
 
         return PatientDriver
 
@@ -144,18 +140,7 @@ class ThemedApp(OptionsApp):
         self.push_screen(ThemePicker(before), settle)
 
     def on_mount(self) -> None:
-        """Called beside a subclass's own: from now on a theme file that is written shows at once."""
-        self._tell_problems()
-        self.set_interval(WATCH_SECONDS, self._reload)
-
-    def _reload(self) -> None:
-        if not self._watcher.changed():
-            return
-        self._theme_problems = self._register_themes()
-        if self.theme not in self.available_themes:
-            self.theme = DEFAULT_THEME
-        else:
-            self.mutate_reactive(App.theme)
+        """Called beside a subclass's own."""
         self._tell_problems()
 
     def _register_themes(self) -> list[str]:

@@ -277,26 +277,3 @@ def defaults_for(theme: Theme) -> dict[str, str]:
     """The variables of ``default_variables`` for this theme's own backgrounds."""
     grounds = (ground_of(theme), *((theme.surface,) if (theme.surface or "").startswith("#") else ()))
     return default_variables(theme.dark, grounds)
-
-
-class ThemeWatcher:
-    """Tells when the theme files are no longer what they were. Looks at names and times only, never inside."""
-
-    def __init__(self) -> None:
-        self._seen = _stamps()
-
-    def changed(self) -> bool:
-        """Whether a file came, went or was written since the last look."""
-        now = _stamps()
-        changed, self._seen = now != self._seen, now
-        return changed
-
-
-def _stamps() -> dict[Path, int]:
-    stamps = {}
-    for path in theme_files():
-        try:
-            stamps[path] = path.stat().st_mtime_ns  # follows a link to the file that is edited
-        except OSError:
-            continue  # gone since it was listed
-    return stamps

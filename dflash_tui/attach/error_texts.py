@@ -39,14 +39,14 @@ def quoted(text: str) -> str:
     return words_of(text) or sentence(text)
 
 
-def error_in(data: Mapping[str, Any], ours: list[Mapping[str, Any]], top: bool) -> Any:
+def error_in(data: Mapping[str, Any], ours: list[Mapping[str, Any]]) -> Any:
     """The part of an event that is an error; None for an event that is none."""
     for candidate in (data, *ours, *(mapping(each.get(name)) for each in ours for name in ("delta", "message"))):
         fields = named(candidate)
         for name in ERRORS & fields.keys():
             if (error := fields[name]) and not _is_fine(error):
                 return candidate if isinstance(error, bool | int | float) else error
-    fields = named(data) if top and "dflash" not in data else {}
+    fields = {} if "choices" in data or "dflash" in data else named(data)
     called = {words(fields.get(name)).lower() for name in ("object", "type", "status", "event")}
     failed = called & FAILED or any(fields.get(name) is False for name in ("success", "ok"))
     return data if failed or (fields and status_in(fields, 0)) else None

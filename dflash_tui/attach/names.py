@@ -7,10 +7,6 @@ import re
 from functools import lru_cache
 from typing import Any
 
-CHOICES = ("choices", "candidates")
-MESSAGES = ("delta", "message", "content_block", "contentblockdelta", "token")
-ENVELOPES = ("data", "result", "output", "response", "body", "chunk", "payload", "item", "completion", "event", "json")
-"""Names under which the whole event may lie in another object."""
 THINKING = ("reasoning_content", "reasoning", "thinking", "reasoning_text", "reasoning_details", "thought", "thoughts")
 """Fields in which a message holds its thought; the same thought may stand in two of them."""
 WRITTEN = (
@@ -40,10 +36,6 @@ SILENT_KINDS = frozenset({
     "reference", "citation", "annotations", "signature", "signature_delta", "step-start", "tool_reference",
 })  # fmt: skip
 """Kinds of parts that add nothing to what is said."""
-LAST = frozenset({
-    "message_stop", "response.completed", "response.done", "message-end", "stream-end", "done", "completed", "end",
-})  # fmt: skip
-"""Types of an event behind an answer's last text."""
 FAILED = frozenset({"error", "failed", "failure", "exception", "fail"})
 """What an event calls itself that is an error."""
 SILENT = frozenset({

@@ -74,7 +74,7 @@ async def _listed(connection: Connection, wanted: str) -> Sequence[Any] | Server
     if isinstance(body, ServerFailure):
         return body
     fields = mapping(body)
-    if error := error_in(fields, [], True):
+    if error := error_in(fields, []):
         return in_stream(connection.where, connection.keys.redacted(error), False)
     listed = sequence(body) or sequence(fields.get("data")) or sequence(fields.get("models"))
     return sorted(map(_entry, listed), key=lambda entry: (entry["id"] != wanted, not _chats(entry)))

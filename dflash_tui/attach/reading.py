@@ -1,5 +1,6 @@
-"""Reads one event of a stream, whatever its shape: text, thought, tool calls, end, and an error's words. What each name
-means stands in tables; what holds words and is in none of them is told as not understood."""
+"""Reads one event of a stream: text, thought, tool calls, end, and an error's words. An answer's stands in ``choices``,
+in whatever fields and parts; what each name means stands in tables, and what holds words and is in none of them is told
+as not understood."""
 
 from __future__ import annotations
 
@@ -13,16 +14,11 @@ from engine.events import Channel, FinishReason
 from .error_texts import SAYING, error_in, words_in
 from .names import (
     BROKEN,
-    CHOICES,
     CUT,
     ENDS,
-    ENVELOPES,
-    ERRORS,
     FLAGS,
     FULL,
     KINDS,
-    LAST,
-    MESSAGES,
     SILENT_KINDS,
     TEXT_KINDS,
     THINKING,
@@ -33,7 +29,7 @@ from .names import (
 )
 from .thoughts import PAIRS, Thoughts
 from .transport.keys import StreamRedactor
-from .untrusted import count, counts, mapping, parsed, real, sequence, words
+from .untrusted import count, counts, mapping, real, sequence, words
 
 ChannelText = tuple[Channel, str]
 """A run of text of one channel."""
@@ -102,20 +98,18 @@ class EventReader:
         """What was not understood, in words."""
 
     def read(self, event: Mapping[str, Any], time: float) -> Chunk:
-        """Reads one event of the answer. Only its first choice counts, since no more is ever asked for; where there are
-        none, its fields stand at the top."""
-        data = _unwrapped(event, DEEPEST)
-        choices = next((listed for name in CHOICES if (listed := data.get(name))), None)
-        every = [mapping(each) for each in (choices if isinstance(choices, list) else [choices])] if choices else []
+        """Reads one event of the answer. Only its first choice counts, since no more is ever asked for."""
+        data = _unwrapped(event)
+        choices = (data,) if "stop" in data else ()  # as llama.cpp's own interface has it
+        every = [mapping(each) for each in sequence(data.get("choices")) or choices]
         ours = [each for each in every if each.get("index") in (None, 0, "0")]
-        top = not choices and ("choices" not in data or any(isinstance(data.get(name), dict) for name in MESSAGES))
-        error = error_in(data, ours, top)
+        error = error_in(data, ours)
         pieces, finish = [], ""
         happened = self._happened
-        for each in [data] if top else ours:
-            whole = not top and mapping(each.get("message")) and not each.get("delta")  # an answer that is no stream
-            finish = finish or _finish(each, top) or ("stop" if whole else "")
-            pieces += [] if top and error is not None else self._told_by(each, bool(finish), top)
+        for each in ours:
+            whole = mapping(each.get("message")) and not each.get("delta")  # an answer that is no stream
+            finish = finish or _finish(each) or ("stop" if whole else "")
+            pieces += self._told_by(each, bool(finish))
         if finish in BROKEN and error is None:
             other_reasons = (words(each.get(name)) for each in ours for name in ("message", "native_finish_reason"))
             error = next(filter(None, other_reasons), None)
@@ -153,7 +147,7 @@ class EventReader:
     def _not_understood(self, data: Mapping[str, Any], ours: Sequence[Mapping[str, Any]]) -> Any:
         """Notes words that were understood as nothing. Returns the event where those can only be an error's: an object
         without choices and usage that says nothing else of itself."""
-        other_fields = {name: value for name, value in data.items() if name not in CHOICES}
+        other_fields = {name: value for name, value in data.items() if name != "choices"}
         text = "; ".join(words_in([*ours, other_fields], DEEPEST))
         if not text:
             return None
@@ -164,18 +158,18 @@ class EventReader:
         self.unread.append(text)
         return None
 
-    def _told_by(self, choice: Mapping[str, Any], last: bool, top: bool) -> list[ChannelText]:
+    def _told_by(self, choice: Mapping[str, Any], last: bool) -> list[ChannelText]:
         """The pieces of text in a choice, before thoughts are told apart."""
-        delta, kind = choice.get("delta"), words(choice.get("type"))
+        delta = choice.get("delta")
         if not last and isinstance(delta, dict) and delta.keys() <= _PLAIN and "message" not in choice:
             content = delta.get("content")  # nearly every event
             if content and isinstance(content, str) and delta.get("role", "assistant") in ("assistant", None):
                 self._texts["answer"].append(content)
                 self._by_delta = True
                 return [("answer", content)]
-        fields, last = named(choice), last or kind.endswith((".done", "completed", "_stop", "-end"))
+        fields = named(choice)
         pieces, repeated = list[ChannelText](), self._repeated
-        places = [name for name in MESSAGES if name in fields and not (top and isinstance(fields[name], str))]
+        places = [name for name in ("delta", "message") if name in fields]
         for name in places:
             if isinstance(message := fields[name], dict):
                 whole = last or len(places) > 1 or (self._by_delta and name == "message")
@@ -184,9 +178,7 @@ class EventReader:
             elif not pieces:
                 pieces += self._new([*self._parts(message, "answer", DEEPEST)], last)
         if not any(text for _, text in pieces) and self._repeated == repeated:
-            pieces = self._new(self._message(choice), last or (top and self._by_delta))
-        if top and not pieces and isinstance(delta, str):
-            pieces = self._new([("thought" if "reasoning" in kind else "answer", delta)], last)
+            pieces = self._new(self._message(choice), last)
         return pieces
 
     def _message(self, message: Mapping[str, Any]) -> list[ChannelText]:
@@ -305,30 +297,17 @@ class EventReader:
 def several(event: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     """The events in an event: itself, or those of a list that it is an envelope of."""
     for inner in event.values() if "choices" not in event else ():
-        if isinstance(inner, list) and len(inner) > 1 and all("choices" in mapping(each) for each in inner):
+        if isinstance(inner, list) and inner and all("choices" in mapping(each) for each in inner):
             return inner
     return (event,)
 
 
-def _unwrapped(data: Mapping[str, Any], deep: int) -> Mapping[str, Any]:
-    """The event itself, where it lies in another object, or in its text."""
-    if "choices" in data or "dflash" in data or not deep:
+def _unwrapped(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The event itself, where it lies in another object."""
+    if "choices" in data or "dflash" in data:
         return data
-    known = {*CHOICES, *MESSAGES, *WRITTEN, *THINKING, *TOOLS, *ERRORS} - {*ENVELOPES}
-    others = [name for name, value in data.items() if isinstance(value, dict) and "choices" in value]
-    for name in (*others, *ENVELOPES):
-        inner = data.get(name)
-        if isinstance(inner, str) and inner.lstrip()[:1] == "{" and name not in WRITTEN:
-            try:
-                inner = parsed(inner)
-            except ValueError:
-                continue
-        inner = inner[0] if isinstance(inner, list) and len(inner) == 1 else inner
-        if isinstance(inner, dict) and (name in others or not named(data).keys() & known):
-            inner_json = _unwrapped(inner, deep - 1)
-            if named(inner_json).keys() & known or "output" in inner_json:
-                return {**inner_json, **{name: value for name, value in data.items() if name in ("usage", "type")}}
-    return data
+    inner = next((value for value in data.values() if isinstance(value, dict) and "choices" in value), data)
+    return {**inner, "usage": data["usage"]} if "usage" in data else inner
 
 
 def _channel_of(fields: Mapping[str, Any]) -> Channel:
@@ -355,17 +334,10 @@ def _joined(text: str) -> str:
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _finish(choice: Mapping[str, Any], top: bool) -> str:
-    """Why the answer ends with a choice, or with an event; empty where it goes on."""
-    fields = named(choice)
-    places = (fields, *(named(fields.get(name)) for name in ("delta", "message", "details")))
-    reason = next((why for candidate in places for name in ENDS if (why := _reason(candidate.get(name)))), "")
-    if top and not reason:
-        ended = any(choice.get(name) is True for name in ("stop", "done", "is_finished"))
-        reason = "stop" if ended or words(choice.get("type")).lower() in LAST else ""
-    elif top and (choice.get("done") is False or choice.get("stop") is False):
-        reason = ""
-    return reason
+def _finish(choice: Mapping[str, Any]) -> str:
+    """Why the answer ends with a choice; empty where it goes on."""
+    places = (named(choice), *(named(choice.get(name)) for name in ("delta", "message")))
+    return next((why for each in places for name in ENDS if (why := _reason(each.get(name)))), "")
 
 
 def _reason(value: Any) -> str:

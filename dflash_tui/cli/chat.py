@@ -63,7 +63,7 @@ EXIT_LINE = """\
 Exit codes: 0 done, 1 generation failed, 2 wrong flag or prompt, 3 weights missing
 or damaged, 4 no GPU or memory, 5 no server, 124 --timeout, 130 Ctrl+C, 141 reader
 of stdout gone, 143 terminated. A partial answer is printed."""
-MORE_COMMANDS = "Commands too: serve|bench|race|export|sessions|train|selftest|config|completion"
+MORE_COMMANDS = "Commands too: serve|bench|race|export|sessions|train|selftest|completion"
 EXAMPLE = 'dflash-chat -p "Write a quicksort in Python"'
 
 _HEADLESS_FLAGS = {
@@ -154,21 +154,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     topic="models",
     type=click.Choice(get_args(AttentionBackend)),
     default="auto",
-    help="Kernels of the target's attention.",
-)
-@flag(
-    "--draft-attention-backend",
-    topic="models",
-    type=click.Choice(get_args(AttentionBackend)),
-    default="auto",
-    help="Kernels of the drafter's attention.",
-)
-@flag(
-    "--noise-embed-scale",
-    topic="models",
-    type=Amount(),
-    metavar="X",
-    help="Scale of the embeddings that the drafter reads, instead of its config's.",
+    help="Kernels of attention.",
 )
 @flag(
     "--out",

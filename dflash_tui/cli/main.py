@@ -19,6 +19,7 @@ import click
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.failures import Failure
 from dflash_tui.core.files.places import log_file, settle_home
+from dflash_tui.core.platforms import UNFIT
 from dflash_tui.core.settings.config import Config
 from dflash_tui.core.text.harmless import signed
 from dflash_tui.sources import Attach, Engine, local_source, server_source
@@ -34,9 +35,9 @@ from .terminal.streams import prepare_streams, silence_stdout
 
 COMMANDS = (
     "pull", "doctor", "serve", "replay", "race", "lesson", "tour", "export", "bench", "selftest", "train",
-    "sessions", "config", "completion", "help",
+    "sessions", "completion", "help",
 )  # fmt: skip
-OF_THE_PROGRAM = ("config", "completion", "help")
+OF_THE_PROGRAM = ("completion", "help")
 """Commands that describe the program itself."""
 
 
@@ -57,13 +58,15 @@ CHATS_WORDS = {
     "--speculation": "--no-speculation",
 }
 """The flags that do what the chat's commands of these names do, where that is another word."""
-WITHOUT_CONFIG = ("config", "help", "doctor", "completion")
+WITHOUT_CONFIG = ("help", "doctor", "completion")
 """Commands that must work when a configuration file doesn't."""
 
 
 def program() -> NoReturn:
     """What ``dflash-chat`` runs: :func:`main`, then out: in an orderly way, unless a thread is in native code still, as
     when the program is left while models load."""
+    if UNFIT:
+        raise SystemExit(UNFIT)
     code = main()
     if code in (ExitCode.INTERRUPTED, ExitCode.TERMINATED, ExitCode.TIMEOUT):
         with suppress(OSError, ValueError):

@@ -10,7 +10,6 @@ FLAGS = {
     "max_context": "--context",
     "offline": "--offline",
     "attention_backend": "--attention-backend",
-    "draft_attention_backend": "--draft-attention-backend",
     "noise_embed_scale": "--noise-embed-scale",
     "weights": "--weights",
 }

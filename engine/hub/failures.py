@@ -38,9 +38,10 @@ def explained(name: str) -> Iterator[None]:
         raise WeightsFailure(f"{name!r} is not a model's name.", "Names look like google/gemma-4-26B-A4B-it.") from None
     except HfHubHTTPError as error:
         raise _refused(name, error) from None
-    except Timeout:
+    except Timeout as error:
         raise WeightsFailure(
-            f"Another program is fetching {name} at the moment.", "Wait for it to end, then run the same command again."
+            f"Another program is fetching {name} at the moment, or one that ended early left its lock.",
+            f"Wait for it to end, then run the same command again. If none runs, delete {error.lock_file}.",
         ) from None
     except (TRANSPORT_ERROR, OSError) as error:
         raise _unreachable_or_unwritable(name, error) from None
@@ -133,6 +134,12 @@ def _unreachable_or_unwritable(name: str, error: Exception) -> WeightsFailure:
         return WeightsFailure(
             f"The cache {constants.HF_HUB_CACHE} can't be used: a file stands where a folder must be.",
             "Move that file away, or set HF_HOME to a folder.",
+        )
+    if number == errno.EISDIR:
+        where = getattr(error, "filename", None) or "one of its files"
+        return WeightsFailure(
+            f"The cache {constants.HF_HUB_CACHE} can't be used: a folder stands in place of a file.",
+            f"Move it away: {where}.",
         )
     if number in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP):
         return WeightsFailure(

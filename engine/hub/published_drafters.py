@@ -9,6 +9,19 @@ from typing import NamedTuple
 from ..commands import METHODS, Method
 
 
+class Reported(NamedTuple):
+    """What a drafter's makers say of it."""
+
+    tokens: float
+    """Tokens a round, the target's own one included."""
+    where: str
+    """On which texts."""
+
+    def beside(self, kept: float) -> str:
+        """The sentence that compares it with what is kept here."""
+        return f"It keeps {kept:.1f} tokens a round here, its makers report {self.tokens:g} ({self.where})."
+
+
 class PublishedDrafter(NamedTuple):
     """A drafter of the hub."""
 
@@ -103,6 +116,18 @@ PUBLISHED: Sequence[PublishedDrafter] = tuple(
     }.items()
     for each in drafters
 )  # fmt: skip
+
+
+REPORTED = {
+    "z-lab/gemma-4-26B-A4B-it-DFlash": Reported(4.33, "MT-Bench"),
+    "RedHatAI/gemma-4-31B-it-speculator.eagle3": Reported(2.83, "MT-Bench, five guesses"),
+    "lmsys/SGLang-EAGLE3-Qwen3-Coder-30B-A3B-Instruct-SpecForge": Reported(4.48, "LiveCodeBench, seven guesses"),
+    "z-lab/Qwen3.6-35B-A3B-DFlash": Reported(5.1, "the lowest on its card"),
+    "z-lab/Qwen3.8-27B-DFlash2": Reported(5.46, "its card"),
+    "lmsys/SGLang-EAGLE3-Llama-3.1-8B-Instruct-SpecForge": Reported(3.86, "MT-Bench, seven guesses"),
+    "nvidia/gpt-oss-120b-Eagle3-v3": Reported(2.95, "the mean of its sets"),
+}
+"""By a drafter's name, its card's figure, where somebody here has seen it."""
 
 
 def drafter_lines() -> list[str]:

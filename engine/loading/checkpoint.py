@@ -135,7 +135,7 @@ def _model_and_layout(
 
 def _shape(config: TargetConfig, device: torch.device, attention: AttentionBackend) -> TargetModel:
     """A target on ``meta`` of which nothing is packed yet."""
-    backends = choose_backends(attention, config.attention, device, compute_dtype(device), "attention_backend")
+    backends = choose_backends(attention, config.attention, device, compute_dtype(device))
     with torch.device("meta"):
         model = config.build().to(compute_dtype(device))
     model.use_attention(backends)
@@ -144,7 +144,7 @@ def _shape(config: TargetConfig, device: torch.device, attention: AttentionBacke
 
 def drafter_shape(config: DrafterConfig, device: torch.device, attention: AttentionBackend = "auto") -> Drafter:
     """A drafter on ``meta`` of which nothing is packed yet."""
-    backends = choose_backends(attention, config.layers, device, compute_dtype(device), "draft_attention_backend")
+    backends = choose_backends(attention, config.layers, device, compute_dtype(device))
     with torch.device("meta"):
         model = config.build()
     model.use_attention(backends)

@@ -184,9 +184,8 @@ class PairLoader:
         if folders.drafter is None:
             return None
         drafter = checkpoint.load_drafter(
-            folders.drafter, target, self._progress, self.options.draft_attention_backend,
-            self.options.noise_embed_scale,
-        )  # fmt: skip
+            folders.drafter, target, self._progress, self.options.attention_backend, self.options.noise_embed_scale
+        )
         if plan.drafting.packed:
             hold_in_8_bits(drafter, ByteWeight if in_fewer_bits else Int8Weight)
         return drafter

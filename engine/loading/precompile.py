@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ..commands import AttentionBackend, EngineOptions, WeightFormat
 from ..files.fingerprint import fingerprint_of_code
 from ..kernels.toolchain.card import Card, card_of
-from ..machine import apart, end
+from ..machine import end
 from .cuda_context import has_driver
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Order:
     """The drafter's folder; None without one."""
     context: int
     drafts_in_8_bits: bool
-    draft_attention: AttentionBackend
+    attention: AttentionBackend
     card: Card
     """The card for which kernels are compiled."""
     weights: WeightFormat = "bf16"
@@ -87,7 +87,7 @@ class Compiling:
             stderr=self._output,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "CUDA_VISIBLE_DEVICES": ""},
             text=True,
-            **apart(),
+            start_new_session=True,
         )
 
     def __enter__(self) -> Compiling:
@@ -164,7 +164,7 @@ def mark_of(options: EngineOptions) -> Path:
     """The file in Triton's cache that says what was compiled for such a start. It goes when the cache goes."""
     home = os.environ.get("TRITON_HOME") or Path.home()
     folder = os.environ.get("TRITON_CACHE_DIR") or Path(home) / ".triton" / "cache"
-    identity = (options.target, options.drafter, options.max_context, options.draft_attention_backend, options.weights)
+    identity = (options.target, options.drafter, options.max_context, options.attention_backend, options.weights)
     return Path(folder) / f"dflash-chat-{_digest(*identity, fingerprint_of_code())}"
 
 
@@ -175,7 +175,7 @@ def _order(folders: PairFolders, plan: MemoryPlan, options: EngineOptions) -> Or
         drafter,
         plan.context,
         plan.drafting.head_in_8_bits,
-        options.draft_attention_backend,
+        options.attention_backend,
         card_of(plan.device),
         plan.weights,
         plan.drafting.packed,

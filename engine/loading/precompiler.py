@@ -47,7 +47,7 @@ def launch_all(order: Order) -> None:
     drafter = None
     if order.drafter is not None:
         draft_config = read_drafter_config(Path(order.drafter), config, Path(order.target))
-        drafter = drafter_shape(draft_config, CUDA, order.draft_attention).to(compute_dtype(CUDA))
+        drafter = drafter_shape(draft_config, CUDA, order.attention).to(compute_dtype(CUDA))
         drafter.prepare()
         if order.packed_drafter:
             hold_in_8_bits(drafter)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 import torch
 
 from ..commands import AttentionBackend
 from ..errors import Option, UsageFailure
 from ..kernels.prefill.attention import triton_attention
-from ..kernels.reference.attention import AttentionFunction, sdpa_attention
+from ..kernels.reference.attention import AttentionFunction, flash_attention, sdpa_attention
 from ..kernels.toolchain.card import LEAST_CAPABILITY, card_of
 from ..kernels.toolchain.jit import HAS_TRITON
 from ..layer_config import AttentionConfig
 
-TRITON_DTYPES = (torch.bfloat16, torch.float16)
+FLASH_MAX_HEAD_DIM = 256
+SHORT_DTYPES = (torch.bfloat16, torch.float16)
 TRITON_HEAD_DIMS = (16, 32, 64, 128, 256, 512)
 ROUNDS_OTHER_GROUPS = (6,)
 """How many queries may share a key in device rounds, besides powers of two, in layers without a window. Six are
@@ -34,12 +36,24 @@ class Backend:
     why_not: Callable[[int, torch.device, torch.dtype], str | None]
 
 
+def _flash_why_not(head_dim: int, device: torch.device, dtype: torch.dtype) -> str | None:
+    if find_spec("flash_attn") is None:
+        return "the package flash-attn isn't installed"
+    if device.type != "cuda":
+        return f"it needs a CUDA device, and this is {device.type}"
+    if dtype not in SHORT_DTYPES:
+        return f"it computes in 16 bits, not in {str(dtype).removeprefix('torch.')}"
+    if head_dim > FLASH_MAX_HEAD_DIM:
+        return f"its heads have at most {FLASH_MAX_HEAD_DIM} channels, some here have {head_dim}"
+    return None
+
+
 def _triton_why_not(head_dim: int, device: torch.device, dtype: torch.dtype) -> str | None:
     if not HAS_TRITON:
         return "the package triton isn't installed"
     if device.type != "cuda":
         return f"it needs a CUDA device, and this is {device.type}"
-    if dtype not in TRITON_DTYPES:
+    if dtype not in SHORT_DTYPES:
         return f"its tiles are made for 16 bits, not for {str(dtype).removeprefix('torch.')}"
     if card_of(device).capability < LEAST_CAPABILITY:
         return "it needs a GPU of compute capability 8.0 or more"
@@ -49,13 +63,18 @@ def _triton_why_not(head_dim: int, device: torch.device, dtype: torch.dtype) -> 
 
 
 SDPA = Backend("sdpa", sdpa_attention, lambda head_dim, device, dtype: None)
+FLASH = Backend("flash_attn", flash_attention, _flash_why_not)
+
 TRITON = Backend("triton", triton_attention, _triton_why_not)
 
-BACKENDS = {backend.name: backend for backend in (SDPA, TRITON)}
+NO_SINKS = "it knows no attention sinks"
+
+BACKENDS = {backend.name: backend for backend in (SDPA, FLASH, TRITON)}
 
 AUTO = (TRITON, SDPA)
 """The backends that ``auto`` tries, in this order. On a CPU sdpa beats the reference in most shapes and is level in the
-rest (bundled pair, 1 to 256 rows over 100 to 4000 keys)."""
+rest (bundled pair, 1 to 256 rows over 100 to 4000 keys). flash_attn runs when it is asked for: nobody has measured it
+here, and it can't take the targets' full layers."""
 
 
 def choose_backends(
@@ -63,11 +82,10 @@ def choose_backends(
     layers: Sequence[AttentionConfig],
     device: torch.device,
     dtype: torch.dtype,
-    option: str,
 ) -> list[Backend]:
-    """One backend per layer. Raises ``UsageFailure`` when the one that ``option`` asks for can't run every layer."""
+    """One backend per layer. Raises ``UsageFailure`` when the one that is wanted can't run every layer."""
     candidates = AUTO if wanted == "auto" else (BACKENDS[wanted],)
-    return [_choose(candidates, layer.head_dim, device, dtype, option) for layer in layers]
+    return [_choose(candidates, layer.head_dim, device, dtype, layer.sinks) for layer in layers]
 
 
 def _choose(
@@ -75,15 +93,19 @@ def _choose(
     head_dim: int,
     device: torch.device,
     dtype: torch.dtype,
-    option: str,
+    sinks: bool = False,
 ) -> Backend:
     reason: str | None = None
     for backend in candidates:
         reason = backend.why_not(head_dim, device, dtype)
+        if sinks and backend is FLASH:
+            reason = NO_SINKS
         if reason is None:
             return backend
-    wanted = Option(option, candidates[-1].name)
-    raise UsageFailure((wanted, f" is not possible: {reason}."), ("Use ", Option(option, "auto"), ", or sdpa."))
+    wanted = Option("attention_backend", candidates[-1].name)
+    raise UsageFailure(
+        (wanted, f" is not possible: {reason}."), ("Use ", Option("attention_backend", "auto"), ", or sdpa.")
+    )
 
 
 def why_host_rounds(
@@ -107,7 +129,7 @@ def why_host_rounds(
 
 def auto_choice(head_dim: int, device: torch.device, dtype: torch.dtype) -> str:
     """The name of the backend that ``auto`` picks for heads of this size."""
-    return _choose(AUTO, head_dim, device, dtype, "auto").name
+    return _choose(AUTO, head_dim, device, dtype).name
 
 
 def describe(backends: Sequence[Backend]) -> str:

@@ -68,9 +68,10 @@ def drafter_reader(config: Json) -> Reader | None:
     inner = config.get("dflash_config")
     both: dict[str, Any] = {**config, **(inner if isinstance(inner, Mapping) else {})}
     architectures = config.get("architectures")
-    architecture = architectures[0] if isinstance(architectures, list) and len(architectures) == 1 else None
+    named = architectures[0] if isinstance(architectures, list) and len(architectures) == 1 else None
+    architecture = named if isinstance(named, str) else None
     if (kind := config.get("speculators_model_type")) is not None:
-        if kind in SPECULATORS:
+        if isinstance(kind, str) and kind in SPECULATORS:
             _refuse(SPECULATORS[kind])
         if config.get("draft_ffn_type") == "moe":
             _refuse(MIXTURE)

@@ -11,6 +11,8 @@ from ..files.json_fields import Fields
 
 NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "is_neox_style": (True,),
+    "rope_is_neox_style": (True,),
+    "rotary_interleaved": (False,),
     "rope_interleaved": (False,),
     "rope_interleave": (False,),
     "interleaved_rope": (False,),

@@ -19,12 +19,13 @@ from ..hub import environment
 from ..hub.pairs import BUNDLED_PAIR, kind_of
 from ..machine import cores, memory_bytes
 from ..models.drafter_formats import drafter_reader
+from ..models.family import DrafterConfig
 from .gpus import driver_says
 
 Standing = Literal["ok", "note", "broken"]
 
 NEEDED_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "huggingface_hub")
-OPTIONAL_PACKAGES = ("triton",)
+OPTIONAL_PACKAGES = ("triton", "flash_attn")
 TRITON_SEEN = {"3.6": "", "3.7": "Kernels were checked with Triton 3.7.1, but all speeds were measured with 3.6."}
 """By version, what there is to say of Triton where the kernels run on it as they should; of others nobody knows."""
 HEADS = (("target", 256), ("target", 512), ("drafter", 128))
@@ -166,6 +167,8 @@ def models() -> Iterator[Finding]:
         try:
             if (method := method_of(model.name)) is not None:
                 facts["drafts"] = method
+            if config := drafter_config_in(model.name):
+                facts["rounds"] = rounds_of(config)
         except WeightsFailure as failure:
             hint = hint or str(failure)
         yield Finding("models", model.name, facts, "note" if hint else "ok", hint)
@@ -174,13 +177,29 @@ def models() -> Iterator[Finding]:
 def method_of(name: str) -> Method | None:
     """How a drafter in the cache guesses, by its config; None for what is no drafter. Raises ``WeightsFailure`` for one
     that isn't read."""
+    config = drafter_config_in(name)
+    return kind_of(name) if config is None else config.method
+
+
+def drafter_config_in(name: str) -> DrafterConfig | None:
+    """The config of a drafter in the cache, None for what is none; raises as ``method_of``."""
     from ..hub.download import cached_folder
 
     folder = cached_folder(name)
     if folder is None or not (folder / "config.json").is_file():
-        return kind_of(name)
+        return None
     reader = drafter_reader(config := read_json(folder / "config.json"))
-    return kind_of(name) if reader is None else reader(config).method
+    return None if reader is None else reader(config)
+
+
+def rounds_of(config: DrafterConfig) -> str:
+    """Who runs the rounds in which a drafter drafts here, as far as it decides that."""
+    from ..loading.checkpoint import compute_dtype, pick_device
+    from ..models.attention_backends import why_host_rounds
+
+    device = pick_device("auto")
+    reason = why_host_rounds("auto", config.layers, device, compute_dtype(device))
+    return "on the GPU" if reason is None else f"by the host: {reason}"
 
 
 def _bundled_pair() -> Finding:

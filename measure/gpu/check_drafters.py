@@ -186,7 +186,7 @@ def build(case: Published, in_8_bits: bool, device: torch.device, max_context: i
         config = config_of(case, target)
         drafter = config.build()
     bring(target, lambda name: name.startswith(("embed_tokens.", "lm_head.", "norm.")))
-    drafter.use_attention(choose_backends("sdpa", config.layers, device, dtype, "draft_attention_backend"))
+    drafter.use_attention(choose_backends("sdpa", config.layers, device, dtype))
     bring(drafter, lambda _: True)
     if config.tables.vocabulary is not None:
         drafter.token_ids = torch.arange(config.tables.vocabulary, device=device) * 2

@@ -86,7 +86,7 @@ def check(target: TargetModel, length: int, report: Report) -> None:
     taps = (0, depth - 1)
     exact = deepcopy(target).float()
     exact.prepare()
-    plain = choose_backends("sdpa", exact.config.attention, exact.device, torch.float32, "attention_backend")
+    plain = choose_backends("sdpa", exact.config.attention, exact.device, torch.float32)
     exact.use_attention(plain)
     for router, same in zip(exact.routers, target.routers, strict=True):
         # Near-ties flip with rounding, so both are given scores.

@@ -10,10 +10,7 @@ from textual import events
 from dflash_tui.app.screens.unfolded import UnfoldedScreen
 from dflash_tui.app.widgets.attached import Attached
 from dflash_tui.app.widgets.token_log import TokenLog
-from dflash_tui.core.conversation.start import Start
-from dflash_tui.core.desk.presets import Presets
 from dflash_tui.core.sessions.sessions import load_session
-from dflash_tui.core.settings.config import read_config
 from engine.commands import Ask
 
 from .conftest import Driver, Launch
@@ -72,13 +69,3 @@ async def test_dropped_files_are_attached_and_pasted_text_attaches_none(launch: 
         await chat.pilot.press("enter")
         await chat.until(lambda: bool(chat.sent(Ask)))
         assert "Cats" not in chat.sent(Ask)[0].messages[0].content, "who wrote it did not ask for a file"
-
-
-async def test_the_preset_in_force_is_in_the_header(launch: Launch, here: Path) -> None:
-    (here / "config.toml").write_text("[presets.tutor]\ntemperature = 0.3")
-    async with launch() as chat:
-        chat.screen.desk.presets = Presets(chat.screen.chat, Start(config=read_config(here / "config.toml")))
-        await chat.ask("/preset tutor")
-        assert "preset: tutor" in chat.screen.query_one("#header").render().plain
-        await chat.ask("/temp 0.9")
-        await chat.until(lambda: "preset: tutor*" in chat.screen.query_one("#header").render().plain)

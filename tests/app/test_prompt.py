@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from textual import events
 from textual.app import SuspendNotSupported
-from textual.widgets._toast import Toast
 from textual.widgets.text_area import Selection
 
 from dflash_tui.app.screens.picker import SearchScreen
@@ -92,16 +91,6 @@ async def test_a_word_that_may_mean_a_command_is_typed_over_and_a_question_is_no
     assert chat.prompt.text == "hello!"
 
 
-async def test_brackets_in_a_refusal_are_text(launch: Launch) -> None:
-    def toasts(chat: Driver) -> str:
-        return " ".join(str(toast.render()) for toast in chat.app.screen.query(Toast))
-
-    async with launch(notices=True) as chat:
-        for typed, said in (("/go [/x] [y", "branch [/x] [y."), ("/model ", "name [drafter name]")):
-            await chat.ask(typed)
-            await chat.until(lambda said=said: said in toasts(chat))
-
-
 async def test_escape_closes_the_menu_before_anything_else(launch: Launch) -> None:
     async with launch(holds=True) as chat:
         await chat.ask("one")
@@ -140,13 +129,6 @@ async def test_ctrl_r_searches_the_questions(chat: Driver) -> None:
     assert chat.prompt.questions.entries[-1] == "half", "what was typed can be recalled"
 
 
-async def test_leaving_the_search_changes_nothing(chat: Driver) -> None:
-    chat.prompt.questions.add("sort")
-    await type_in(chat, "half")
-    await chat.pilot.press("ctrl+r", "z", "enter", "escape")
-    assert chat.app.screen is chat.screen and chat.prompt.text == "half"
-
-
 async def test_a_folded_paste_unfolds(chat: Driver) -> None:
     await paste(chat, PASTE)
     assert chat.prompt.text == "[Pasted #1 +20 lines]"
@@ -154,14 +136,6 @@ async def test_a_folded_paste_unfolds(chat: Driver) -> None:
     assert chat.prompt.text == chat.prompt.unfolded == PASTE
     await chat.pilot.press("alt+o")
     assert "Nothing is folded" in chat.notices()
-
-
-async def test_a_paste_arrives_while_the_terminal_has_lost_its_focus(chat: Driver) -> None:
-    chat.app.post_message(events.AppBlur())
-    await chat.until(lambda: chat.screen.focused is None)
-    chat.app.post_message(events.Paste("from the mouse"))
-    await chat.until(lambda: chat.prompt.text == "from the mouse")
-    chat.prompt.fill("")
 
 
 async def test_a_question_that_comes_back_has_its_paste_folded(chat: Driver) -> None:
@@ -187,16 +161,6 @@ async def test_a_folded_paste_is_never_half_there(chat: Driver) -> None:
     chat.prompt.selection = Selection((0, 4), (0, 12))
     await chat.pilot.press("y")
     assert chat.prompt.text == "sum yx"
-
-
-async def test_an_own_question_comes_back_to_be_read_and_a_long_one_folded(launch: Launch) -> None:
-    async with launch(answer="ok") as chat:
-        await chat.ask_and_wait(PASTE)
-        await chat.ask("/edit")
-        assert chat.prompt.text == PASTE
-        await chat.pilot.press("escape")
-        chat.prompt.fill(PASTE * 3)
-        assert chat.prompt.folds and chat.prompt.unfolded == PASTE * 3
 
 
 async def test_examples_come_with_a_key_or_a_click_until_something_is_asked(launch: Launch) -> None:
@@ -229,13 +193,6 @@ async def test_a_model_that_introduces_itself_has_examples_of_its_own(launch: La
         await chat.until(lambda: [each.question for each in chat.screen.query(Starter)] == [*examples])
         await chat.pilot.press("right")
         assert chat.prompt.text == "hi"
-
-
-async def test_an_introduction_without_room_is_read_from_its_beginning(launch: Launch) -> None:
-    async with launch(size=(30, 12), answer="ok") as chat:
-        await chat.until(lambda: chat.log.max_scroll_y > 0 and chat.log.scroll_offset.y == 0)
-        await chat.ask_and_wait("one")
-        assert chat.log.following
 
 
 async def test_the_editor_writes_the_question(chat: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

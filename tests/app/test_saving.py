@@ -60,18 +60,6 @@ async def test_open_saves_first_and_never_runs(launch: Launch, tmp_path: Path, m
         assert (chat.out_dir / "run.py").exists()
 
 
-async def test_copy_by_key_and_number(launch: Launch) -> None:
-    async with launch(answer=TWO) as chat:
-        await chat.ask_and_wait("two files")
-        await chat.ask("/copy 1")
-        assert chat.app.clipboard == "<p>\n" and "terminal's clipboard" in chat.notices()
-        await chat.pilot.press("y")
-        assert chat.prompt.text == "y", "a letter in the prompt is a letter"
-        chat.log.focus()
-        await chat.pilot.press("y")
-        assert chat.app.clipboard == "print(1)\n"
-
-
 async def test_what_terminals_refuse_goes_into_a_file(launch: Launch, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dflash_tui.app.chat.face.LONGEST_SEQUENCE", 100)
     code = "x" * 100

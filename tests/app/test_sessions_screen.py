@@ -47,23 +47,6 @@ async def test_a_conversation_is_found_and_goes_on(launch: Launch) -> None:
         assert load_session(path).target == "demo/gemma4-tiny"
 
 
-async def test_rename_in_the_list(launch: Launch) -> None:
-    path = write(sessions_directory(), "about drones")
-    async with launch(answer="ok") as chat:
-        await open_list(chat)
-        await chat.pilot.press("f2", "ctrl+u", *"Swarm", "enter")
-        assert load_session(path).title == "Swarm"
-
-
-async def test_delete_asks_first(launch: Launch) -> None:
-    path = write(sessions_directory(), "about drones")
-    async with launch() as chat:
-        await open_list(chat)
-        for keys, there in ((("ctrl+d", "escape"), True), (("ctrl+d", "n"), True), (("ctrl+d", "y"), False)):
-            await chat.pilot.press(*keys)
-            assert path.exists() is there
-
-
 async def test_the_open_conversation_is_not_in_the_list(launch: Launch) -> None:
     async with launch(answer="ok") as chat:
         await chat.ask_and_wait("one")

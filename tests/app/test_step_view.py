@@ -5,25 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from textual.color import Color
 from textual.geometry import Region
 
 from dflash_tui.app.widgets.gauges import HistogramGauge, RateGauge
-from dflash_tui.app.widgets.rounds.round_strip import SHADE_STYLES, lens_legend
 from dflash_tui.app.widgets.rounds.scrubber import Scrubber
 from dflash_tui.app.widgets.rounds.step_table import Scene, StepTable, scene_lines
 from dflash_tui.app.widgets.rounds.step_view import StepView
-from dflash_tui.core.figures.labels import FOUND_SURE
-from dflash_tui.core.files.places import bundled_themes_dir
 from dflash_tui.core.rounds.inspection import inspect_step
-from dflash_tui.core.rounds.lenses import LENSES
 from dflash_tui.core.rounds.travel import Position
-from dflash_tui.core.source import Rewind
-from engine.events import Match, WidthChoice
+from engine.events import WidthChoice
 from engine.rounds.store import RoundStore
 from support.events_for_tests import make_step
 
-from .colour_vision import contrast
 from .conftest import Driver, Launch
 
 
@@ -157,26 +150,6 @@ async def test_a_bar_leads_to_its_rounds_and_the_scrubber_anywhere(chat: Driver)
     assert place(chat) == Position(1, 0)
 
 
-async def test_a_bar_is_picked_by_keys(chat: Driver) -> None:
-    gauge = chat.screen.query_one(HistogramGauge)
-    gauge.focus()
-    await chat.pilot.press("right", "right")
-    filled = [count for count, rounds in enumerate(gauge.facts.turn.acceptance.histogram) if rounds]
-    assert gauge.chosen == filled[1] and f"▲ {filled[1]}: " in shown(chat)
-    await chat.pilot.press("enter")
-    here = place(chat)
-    assert here is not None and history(chat)[here.step].num_accepted == filled[1]
-
-
-async def test_a_round_that_is_taken_away_is_left(launch: Launch) -> None:
-    async with launch() as chat:
-        await chat.ask_and_wait()
-        await chat.pilot.press("f5")
-        chat.screen.chat.apply(Rewind())
-        await chat.until(lambda: place(chat) is None)
-        assert not chat.screen.viewer.motion.active
-
-
 @pytest.mark.parametrize("size", [(120, 36), (80, 24), (60, 18)])
 async def test_the_sentence_that_explains_a_rejection_is_read_at_every_size(
     chat: Driver, size: tuple[int, int]
@@ -198,15 +171,6 @@ async def test_the_sentence_that_explains_a_rejection_is_read_at_every_size(
     assert str(least[-1]).endswith("…") and all(line.cell_length <= 60 for line in least)
     scrubber = chat.screen.query_one(Scrubber)
     assert f"of {len(history(chat)) - 1}" in lines(chat)[scrubber.region.y]
-
-
-def test_what_was_looked_up_is_cut_where_the_line_ends() -> None:
-    """Code without a blank is one long word."""
-    step = make_step(1, 3)
-    draft = tuple(replace(token, text="makeDrone();", source="lookup") for token in step.draft)
-    shown = scene_lines(Scene(inspect_step(replace(step, draft=draft, match=Match(32, 771)), 7, 107, None)), 80, 12)
-    assert any(" then “makeDrone();make" in str(line) and line.cell_length == 80 for line in shown)
-    assert any(str(line).startswith(FOUND_SURE.short) for line in shown), "the odds are no drafter's"
 
 
 @pytest.mark.parametrize("width", [78, 58])
@@ -253,11 +217,6 @@ def table(chat: Driver) -> str:
 # Lenses
 
 
-@pytest.mark.parametrize(("narrow", "room"), [(False, 78), (True, 58)])
-def test_every_legend_has_room_on_its_screen(narrow: bool, room: int) -> None:
-    assert all(lens_legend(lens, narrow=narrow).cell_length <= room for lens in LENSES)
-
-
 async def test_lenses_repaint_and_never_wrap_again(chat: Driver) -> None:
     rows = chat.log.rows
     await chat.pilot.press("f4")
@@ -272,23 +231,3 @@ async def test_lenses_repaint_and_never_wrap_again(chat: Driver) -> None:
     assert chat.screen.viewer.lenses.lens == "confidence" and colours(chat, "swarm") == sure
     await chat.ask("/lens x-ray")
     assert "Lenses: verdict, confidence, plain" in chat.notices()
-
-
-@pytest.mark.parametrize("theme", sorted(path.stem for path in bundled_themes_dir().glob("*.toml")))
-async def test_every_shade_can_be_read_and_told_from_the_next(chat: Driver, theme: str) -> None:
-    chat.app.theme = theme
-    await chat.pilot.pause()
-    chat.log.render_lines(Region(0, 0, *chat.log.size))
-    styles = {shade: chat.log._styles[shade] for shade in SHADE_STYLES}
-    ground = chat.log.background_colors[1]
-    grounds = {}
-    for shade, style in styles.items():
-        assert style.color is not None and style.bgcolor is not None
-        colour, behind = Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor)
-        assert contrast(colour.hex, behind.hex) >= 4.5, shade
-        grounds[shade] = contrast(behind.hex, ground.hex)
-    sure = [f"sure-{number}" for number in range(5, 0, -1)]
-    steps = [grounds[shade] for shade in sure]
-    assert steps == sorted(steps), "the stronger the shade, the farther from the ground"
-    looks = {(styles[shade].bold, styles[shade].italic, styles[shade].underline) for shade in sure}
-    assert len(looks) >= 4, "without colour the shades still differ"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from textual.widgets._toast import Toast
 
@@ -11,7 +9,6 @@ from dflash_tui.app.widgets.gauges import Gauge
 from dflash_tui.app.widgets.queued import QueuedQuestions
 from dflash_tui.app.widgets.rendered import RenderedView
 from dflash_tui.app.widgets.rounds.round_strip import RoundStrip
-from dflash_tui.app.widgets.status import Header
 from dflash_tui.core.conversation.step_spans import THOUGHT_HEAD
 from dflash_tui.core.text.spans import Span
 from engine.commands import Ask
@@ -35,19 +32,6 @@ async def test_questions_wait_for_the_answer_before_them(launch: Launch) -> None
         await chat.until(lambda: len(chat.sent(Ask)) == 3 and not chat.screen.chat.busy)
         assert questions(chat) == ["one", "two", "three"] and not queued.display
         assert len(chat.sent(Ask)[2].messages) == 5
-
-
-async def test_keys_in_a_hurry_draw_and_undraw(launch: Launch) -> None:
-    async with launch(answer="```py\nx = 1\n```\ntext") as chat:
-        await chat.ask_and_wait("one")
-        for _ in range(12):
-            chat.screen.conversation.show_rendered()
-            await asyncio.sleep(0.001)
-            chat.screen.conversation.show_tokens()
-            await asyncio.sleep(0.001)
-        view = chat.screen.query_one(RenderedView)
-        await chat.until(lambda: chat.log.display and not view.display and not view.children)
-        assert chat.app.is_running and chat.app._exception is None
 
 
 async def test_asking_goes_back_to_the_tokens(launch: Launch) -> None:
@@ -80,18 +64,6 @@ async def test_escape_twice_leaves_while_the_models_load(launch: Launch) -> None
         assert "Esc again cancels loading" in chat.notices() and chat.app.is_running
         await chat.pilot.press("escape")
         await chat.until(lambda: chat.app._exit)
-
-
-async def test_the_header_shows_the_system_prompt(launch: Launch) -> None:
-    async with launch(size=(80, 24)) as chat:
-        header = chat.screen.query_one(Header)
-        await chat.ask("/system Answer\n like a [bold]pirate")
-        await chat.until(lambda: "system: Answer like" in header.render().plain)
-        assert header.render().cell_length <= 78
-        await chat.ask("/system")
-        assert "The system prompt is: Answer like a [bold]pirate" in chat.notices()
-        await chat.ask("/system off")
-        await chat.until(lambda: "system" not in header.render().plain)
 
 
 async def test_thoughts_fold_away_and_come_back(launch: Launch) -> None:

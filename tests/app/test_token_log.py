@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
-import pytest
 from textual.app import ComposeResult
 from textual.geometry import Region
 
@@ -14,8 +12,6 @@ from dflash_tui.app.theming import default_variables
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.settings.config import ScreenOptions
 from dflash_tui.core.text.spans import Span
-
-LOOKS = ("accepted", "accepted", "accepted", "corrected", "accepted", "bonus")
 
 
 class LogApp(OptionsApp):
@@ -26,35 +22,6 @@ class LogApp(OptionsApp):
 
     def compose(self) -> ComposeResult:
         yield TokenLog()
-
-
-def tokens(count: int) -> list[Span]:
-    """``count`` tokens in lines of about thirty."""
-    return [Span(" word" if number % 30 else "\nline", LOOKS[number % len(LOOKS)]) for number in range(count)]  # type: ignore[arg-type]
-
-
-def frame_seconds(log: TokenLog) -> float:
-    """The least time, of several frames, to add a round's tokens and draw the view."""
-    best = 1.0
-    for _ in range(30):
-        started = time.perf_counter()
-        log.append(tokens(15))
-        log.render_lines(Region(0, 0, log.size.width, log.size.height))
-        best = min(best, time.perf_counter() - started)
-    return best
-
-
-@pytest.mark.alone
-async def test_twenty_thousand_tokens_cost_no_more_than_two_hundred() -> None:
-    app = LogApp()
-    async with app.run_test(size=(80, 30)):
-        log = app.query_one(TokenLog)
-        log.append(tokens(200))
-        early = frame_seconds(log)
-        log.append(tokens(20_000))
-        late = frame_seconds(log)
-        assert len(log.rows) > 600
-        assert late < 2 * early + 0.001
 
 
 async def test_rows_fill_the_width_whatever_is_in_them() -> None:

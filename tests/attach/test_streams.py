@@ -111,16 +111,8 @@ TEXT_SHAPES = (
     lambda text: delta(content=None, refusal=text),
     lambda text: choice(text=text),
     lambda text: choice(delta=text),
-    lambda text: {"content": text, "stop": False},
-    lambda text: {"response": text, "done": False},
-    lambda text: {"message": {"role": "assistant", "content": text}, "done": False},
-    lambda text: {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}},
-    lambda text: {"type": "response.output_text.delta", "delta": text},
-    lambda text: {"candidates": [{"content": {"parts": [{"text": text}], "role": "model"}, "index": 0}]},
-    lambda text: {"type": "content-delta", "delta": {"message": {"content": {"text": text}}}},
     lambda text: {"data": delta(content=text)},
     lambda text: {"result": delta(content=text), "success": True},
-    lambda text: {"data": json.dumps(delta(content=text))},
     lambda text: {**delta(content=text), "error": None, "base_resp": {"status_code": 0, "status_msg": "success"}},
     lambda text: {**delta(content=int(text) if text == "42" else text), "id": int("9" * 3000)},
 )
@@ -134,9 +126,6 @@ THOUGHT_SHAPES = (
     lambda text: delta(content=text, extra_content={"google": {"thought": True}}),
     lambda text: delta(role="reasoning", content=text),
     lambda text: delta(channel="analysis", content=text),
-    lambda text: {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": text}},
-    lambda text: {"type": "response.reasoning_text.delta", "delta": text},
-    lambda text: {"candidates": [{"content": {"parts": [{"text": text, "thought": True}]}, "index": 0}]},
 )
 ERRORS = (
     lambda words: {"error": words},

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from dflash_tui.cli.chat import chat
+from dflash_tui.cli.commands.selftest import selftest
 from dflash_tui.core.advice import FLAGS, as_command
 from dflash_tui.core.source import events_only
 from dflash_tui.sources import engine_source
@@ -69,11 +70,10 @@ def test_no_gpu() -> None:
     assert words_of(lambda: pick_device("cuda")) == words
 
 
-@pytest.mark.parametrize("option", ["attention_backend", "draft_attention_backend"])
-def test_an_attention_backend_that_cannot_be_had(option: str) -> None:
-    flag = "--" + option.replace("_", "-")
-    message, hint = words_of(lambda: choose_backends("triton", target().attention, CPU, torch.bfloat16, option))
-    assert message.startswith(f"{flag} triton is not possible: ") and hint == f"Use {flag} auto, or sdpa."
+def test_an_attention_backend_that_cannot_be_had() -> None:
+    message, hint = words_of(lambda: choose_backends("triton", target().attention, CPU, torch.bfloat16))
+    assert message.startswith("--attention-backend triton is not possible: ")
+    assert hint == "Use --attention-backend auto, or sdpa."
 
 
 def test_a_step_that_cannot_be_recorded() -> None:
@@ -180,6 +180,6 @@ def test_events_reach_front_ends_in_their_words() -> None:
     assert error.hint == "Start a new chat, ask something shorter, or make room for more: --context."
 
 
-def test_flags_are_the_chat_s_and_options_the_engine_s() -> None:
-    assert set(FLAGS.values()) <= {name for option in chat.params for name in option.opts}
+def test_flags_are_commands_and_options_the_engine_s() -> None:
+    assert set(FLAGS.values()) <= {name for option in (*chat.params, *selftest.params) for name in option.opts}
     assert set(FLAGS) == {field.name for field in fields(EngineOptions)} - {"target", "time_rounds"}

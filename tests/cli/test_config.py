@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
-import click
 import pytest
 
 from dflash_tui.cli.chat import chat
-from dflash_tui.cli.commands.completion import SHELLS
 from dflash_tui.cli.flags.config_files import settable
 from dflash_tui.cli.flags.options import variable_of
-from dflash_tui.cli.flags.screen import chosen_screen_options
 from dflash_tui.cli.invocation import COMPLETION
-from dflash_tui.cli.main import COMMANDS, command_named
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.settings.config import CONFIG_VARIABLE, PROJECT_FILE
+from dflash_tui.core.settings.config import CONFIG_VARIABLE
 
 from .conftest import Program
 
@@ -47,8 +42,6 @@ def test_the_nearer_word_wins(program: Program, own: Path, monkeypatch: pytest.M
     assert seed(program) == 0
     own.write_text("seed = 1")
     assert seed(program) == 1
-    Path(PROJECT_FILE).write_text("seed = 2")
-    assert seed(program) == 2
     monkeypatch.setenv("DFLASH_CHAT_SEED", "3")
     assert seed(program) == 3
     assert seed(program, "--seed", "4") == 4
@@ -85,48 +78,14 @@ def test_a_mistake_is_told_by_line(program: Program, own: Path, text: str, messa
     program.run("-p", "hi")
     first, second = program.err.rstrip("\n").split("\n")
     assert first.startswith(f"dflash-chat: {own}, {message}")
-    assert "config check" in second
+    assert "Correct the file" in second
     assert (program.code, program.out, program.engines) == (ExitCode.USAGE, b"", [])
-    program.run("config", "check")
-    assert program.code == ExitCode.USAGE and f"{own}, {message}" in program.out.decode()
 
 
 def test_help_and_doctor_survive_a_broken_file(program: Program, own: Path) -> None:
     own.write_text("seed = ")
     assert program.run("--help").code == program.run("help", "decoding").code == ExitCode.OK
     assert program.run("-p", "hi").code == ExitCode.USAGE
-
-
-def test_show_says_where_each_value_came_from(program: Program, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own.write_text('theme = "mono"\nseed = 7\n[servers.lab]\nurl = "http://lab:8000"\n')
-    monkeypatch.setenv("DFLASH_CHAT_SEED", "8")
-    text = program.run("config", "show").out.decode()
-    lines = {line.split(" =")[0].removeprefix("# "): line for line in text.splitlines() if " =" in line}
-    assert lines["theme"].endswith(f"# {own}, line 1") and lines["theme"].startswith('theme = "mono"')
-    assert lines["seed"].startswith("seed = 8 ") and lines["seed"].endswith("# environment, DFLASH_CHAT_SEED")
-    assert lines["top_k"].endswith("# default") and lines["url"].endswith(f"# {own}, line 4")
-    assert set(settable(chat)) <= set(lines)
-    assert tomllib.loads(text)["servers"] == {"lab": {"url": "http://lab:8000"}}, (
-        "what it prints is a configuration file"
-    )
-
-
-def test_path_and_check(program: Program, own: Path) -> None:
-    assert program.run("config", "path").out.decode() == f"{own}   (not there)\n"
-    own.write_text("seed = 1")
-    Path(PROJECT_FILE).write_text("seed = 2")
-    assert program.run("config", "path").out.decode() == f"{own}\n{Path(PROJECT_FILE).resolve()}\n"
-    assert program.run("config", "check").code == ExitCode.OK
-    other = own.with_name("other.toml")
-    other.write_text("seed = x")
-    assert program.run("config", "check", str(other)).code == ExitCode.USAGE
-
-
-def test_check_knows_themes(program: Program, own: Path) -> None:
-    own.write_text('theme = "nosuch"')
-    assert program.run("config", "check").code == ExitCode.USAGE and "no theme nosuch" in program.out.decode()
-    own.write_text('theme = "mono"')
-    assert program.run("config", "check").code == ExitCode.OK
 
 
 def test_every_setting_has_its_variable() -> None:
@@ -141,26 +100,11 @@ def test_a_wrong_variable_is_named(program: Program, own: Path, monkeypatch: pyt
     assert program.code == ExitCode.USAGE and "DFLASH_CHAT_SEED" in program.err
 
 
-def test_an_encoding_without_our_glyphs_gets_ascii(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Stream:
-        encoding = "ISO-8859-1"
-
-    assert not chosen_screen_options(False, False, False).ascii
-    monkeypatch.setattr("sys.stdout", Stream())
-    assert chosen_screen_options(False, False, False).ascii
-
-
-@pytest.mark.parametrize("shell", list(SHELLS))
-def test_every_shell_has_a_script(program: Program, own: Path, shell: str) -> None:
-    script = program.run("completion", shell).out.decode()
-    assert program.code == ExitCode.OK and COMPLETION in script and "dflash-chat" in script
-
-
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
         ("dflash-chat --dev", "--device"), ("dflash-chat do", "doctor"), ("dflash-chat --device ", "cuda"),
-        ("dflash-chat config ", "show"), ("dflash-chat completion ", "fish"), ("dflash-chat replay co", "code-sampled"),
+        ("dflash-chat completion ", "fish"), ("dflash-chat replay co", "code-sampled"),
         ("dflash-chat replay --theme dflash-", "dflash-light"), ("dflash-chat help sc", "scripts"),
         ("dflash-chat race bun", "bundled"), ("dflash-chat bun", "bundled"),
     ],
@@ -173,15 +117,3 @@ def test_a_shell_is_answered(
     monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
     text = program.run().out.decode()
     assert f"plain,{expected}" in text.splitlines() and program.engines == []
-
-
-def test_commands_are_described() -> None:
-    for name in COMMANDS:
-        chosen = command_named(name)
-        assert isinstance(chosen, click.Command) and (chosen.help or chosen.callback.__doc__), name
-
-
-def test_config_alone_shows_what_is_in_force(program: Program, own: Path) -> None:
-    own.write_text("seed = 1")
-    assert program.run("config").out == program.run("config", "show").out
-    assert b"seed = 1" in program.out and program.code == ExitCode.OK

@@ -88,10 +88,3 @@ def test_a_system_prompt_in_a_file(program: Program, here: Path) -> None:
     assert asked(program) == ["@home", "hi"]
     program.run("-p", "hi", "--system", "@gone.md")
     assert program.code == ExitCode.USAGE and "There is no file gone.md" in program.err
-
-
-def test_config_check_reads_the_files_of_presets(program: Program, here: Path) -> None:
-    (here / "config.toml").write_text('[presets.x]\nsystem = "@gone.md"')
-    assert program.run("-p", "hi").code == ExitCode.OK, "one that nobody asked for keeps nobody from asking"
-    program.run("config", "check")
-    assert program.code == ExitCode.USAGE and b"line 2: presets.x: There is no file gone.md" in program.out

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.cli.first_contact import BUNDLED, suggest_model
+from dflash_tui.cli.first_contact import suggest_model
 from engine.commands import EngineOptions
 from engine.tools.suggestion import suggest_pair
 
@@ -67,17 +67,6 @@ def test_the_answer_is_remembered(
     assert capsys.readouterr().err == ""
 
 
-def test_leaving_the_question_open_remembers_nothing(card: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    card.write_text(f"{H200}\n")
-    for answer in ("", "y\n"):
-        reply(monkeypatch, answer)
-        if answer:
-            assert suggest_model(EngineOptions()).target == MIXTURE
-        else:
-            with pytest.raises(KeyboardInterrupt):
-                suggest_model(EngineOptions())
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -94,12 +83,6 @@ def test_who_says_what_they_want_is_not_asked(
     reply(monkeypatch, "y\n")
     assert suggest_model(options) == options
     assert capsys.readouterr().err == ""
-
-
-def test_the_bundled_pair_by_name(card: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    card.write_text(f"{H200}\n")
-    reply(monkeypatch, "y\n")
-    assert suggest_model(EngineOptions(target=BUNDLED)).target is None
 
 
 def test_a_machine_without_a_card_is_not_asked_and_may_be_later(

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -72,21 +70,3 @@ def test_any_conversation_replays(program: Program) -> None:
 def test_the_bundled_recordings_have_names(program: Program) -> None:
     names = program.run("replay", "--list").out.decode().split()
     assert {"demo", "code", "html", "maths", "lesson"} <= set(names)
-
-
-def test_the_screen_of_a_replay_imports_no_torch() -> None:
-    script = """
-import asyncio, sys
-from dflash_tui.core.replay.bundled import find_recording
-from tests.app.replaying import replaying
-
-async def show():
-    async with replaying(find_recording("maths")) as replay:
-        await replay.ended()
-
-asyncio.run(show())
-print("torch" in sys.modules)
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "False\n"

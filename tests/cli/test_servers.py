@@ -13,7 +13,7 @@ from dflash_tui.cli.main import main
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.settings.addresses import KEY_VARIABLE
-from dflash_tui.core.settings.config import CONFIG_VARIABLE, PROJECT_FILE
+from dflash_tui.core.settings.config import CONFIG_VARIABLE
 from engine.events import EngineError, Step, event_from_dict
 
 from ..attach.conftest import CHAT
@@ -96,13 +96,6 @@ def test_a_key_that_is_not_there_is_told_before_anybody_is_asked(
     assert program.code == ExitCode.USAGE and "TEAM_KEY, which is not set" in program.err and not program.addresses
 
 
-def test_a_projects_file_can_not_send_a_question_elsewhere(program: Program, team: Path) -> None:
-    for text in ('server = "team"', f'model = "{URL}"', f'[servers.x]\nurl = "{URL}"'):
-        Path(PROJECT_FILE).write_text(text)
-        program.run("-p", "hi")
-        assert program.code == ExitCode.USAGE and "which anybody may write" in program.err and not program.addresses
-
-
 @pytest.mark.parametrize("loading", [True, False])
 def test_trouble_with_the_server_is_exit_code_5(
     program: Program, loading: bool, monkeypatch: pytest.MonkeyPatch
@@ -133,15 +126,6 @@ def test_scripts_get_the_rounds_as_they_were_told(program: Program, tmp_path: Pa
     assert (result["num_spec_steps"], result["num_accepted_draft_tokens"]) == (
         len(spec), sum(step.num_accepted for step in spec),
     )  # fmt: skip
-
-
-def test_config_shows_servers_and_no_secrets(program: Program, team: Path) -> None:
-    program.run("config", "show")
-    shown = program.out.decode()
-    assert "[servers.team]" in shown and 'key_variable = "TEAM_KEY"' in shown and SECRET not in shown
-    team.write_text('[servers.x]\nurl = "nowhere"\n')
-    program.run("config", "check")
-    assert program.code == ExitCode.USAGE and "line 2: servers.x: the url begins with ://" in program.out.decode()
 
 
 def test_a_key_from_the_environment_goes_to_a_url(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,14 +106,3 @@ def test_every_format_takes_an_answer_that_was_cut_short(wanted: Format) -> None
     (something,) = turns_of([started, *make_answer().rounds])
     assert something.ending is None
     assert render(ExportedPage("Cut", (nothing, something)), wanted)
-
-
-def test_answers_are_kept_apart_by_turn() -> None:
-    steps = list(make_answer().rounds)
-    events = [
-        TurnStarted(1, 5, 0, {}, "First?"), *steps, TurnFinished(1, "stop", ""),
-        TurnStarted(2, 9, 5, {}, "Second?"), *steps[:1],
-    ]  # fmt: skip
-    first, second = turns_of(events)
-    assert (first.question, first.ending, len(first.rounds)) == ("First?", "stop", len(steps))
-    assert (second.question, second.ending, second.num_reused_tokens) == ("Second?", None, 5)

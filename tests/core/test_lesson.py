@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.export.document import CellTable, Prose
 from dflash_tui.core.export.formats import render
-from dflash_tui.core.lesson.course import PLACES, SideBySide, open_recording
+from dflash_tui.core.lesson.course import SideBySide, open_recording
 from dflash_tui.core.lesson.document import document_of
 from dflash_tui.core.lesson.lesson import open_lesson
 from dflash_tui.core.lesson.tour import open_tour
@@ -66,18 +66,6 @@ def test_it_goes_on_where_it_was_left_and_a_finished_one_begins_anew(
     assert lesson.read_place() == 0
     lesson.keep_place(kept)  # type: ignore[arg-type]
     assert lesson.read_place() == begins
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{" * 100_000, "\x00"])
-def test_a_damaged_record_of_places_begins_afresh(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str
-) -> None:
-    monkeypatch.setenv("DFLASH_CHAT_STATE", str(tmp_path))
-    (tmp_path / PLACES).write_text(content)
-    lesson = open_lesson()
-    assert lesson.read_place() == 0
-    lesson.keep_place(1)
-    assert lesson.read_place() == 1
 
 
 @given(st.integers(52, 200), st.floats(0, 1))

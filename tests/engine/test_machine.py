@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from pathlib import Path
 
 import pytest
 import torch
 
-from engine import environment, machine
+from engine import machine
 from engine.errors import DeviceFailure, EngineFailure, failure_of
 from engine.loading.pair_loader import use_fitting_threads
 
@@ -45,20 +44,6 @@ def test_half_a_core_gets_one_thread(
         torch.set_num_threads(before)
 
 
-def test_who_said_how_openmp_s_threads_wait_is_listened_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"):
-        monkeypatch.delenv(name, raising=False)
-    environment.set_pytorch_variables()
-    assert os.environ["GOMP_SPINCOUNT"] == "1000"
-    monkeypatch.setenv("GOMP_SPINCOUNT", "7")
-    environment.set_pytorch_variables()
-    assert os.environ["GOMP_SPINCOUNT"] == "7"
-    monkeypatch.delenv("GOMP_SPINCOUNT")
-    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
-    environment.set_pytorch_variables()
-    assert "GOMP_SPINCOUNT" not in os.environ
-
-
 @pytest.mark.parametrize(
     ("limits", "left"),
     [
@@ -82,20 +67,6 @@ def test_a_container_gets_a_part_of_the_memory(
     monkeypatch.setattr(machine, "OWN_GROUP", tmp_path / "own")
     monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": (64 << 30) // 4096}.__getitem__)
     assert machine.memory_bytes() == left
-
-
-def test_memory_where_there_is_no_sysconf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Kernel:
-        def GlobalMemoryStatusEx(self, status: ctypes.Array[ctypes.c_uint64]) -> int:
-            assert ctypes.sizeof(status) == status[0] & 0xFFFFFFFF == 64
-            status[1] = 16 << 30
-            return 1
-
-    monkeypatch.setattr(machine, "GROUP", tmp_path)
-    assert machine.memory_bytes() > 1 << 28
-    monkeypatch.delattr(os, "sysconf")
-    assert machine.memory_bytes() == 0
-    assert machine.windows_memory(Kernel()) == 16 << 30
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,6 @@ from engine.tokenization.tokenizer_files import FileTokenizer, read_tokenizer
 from support.checkpoints import SAMPLE_TEXT, write_tokenizer
 from tests.pace import examples
 
-TEXTS = [
-    "",
-    " ",
-    "Hi there,  it's 12345 × ½!\n\n\tI'LL wait . Won't you ?",
-    SAMPLE_TEXT,
-    "e\u0301 \ufb01 한국어 \u200b🙂",
-    "<bos><|turn>user\nHi<turn|>\n\n<|im_start|>x<|im_end|> <think> </think><|eot_id|><mask><pad> <mask>",
-]
 TALK = [
     {"role": "user", "content": "Hi <b> \"you\" & 'me'"},
     {"role": "assistant", "content": "<think>\nhm\n</think>\n\nÜ?"},
@@ -173,15 +165,6 @@ def test_what_is_known_of_tokens(both: Both) -> None:
     assert own.added_tokens_decoder == theirs.added_tokens_decoder
     assert own.named == theirs.special_tokens_map
     assert own.chat_template == theirs.chat_template
-
-
-@pytest.mark.parametrize("text", TEXTS)
-@pytest.mark.parametrize("add_special_tokens", [True, False])
-def test_texts(text: str, add_special_tokens: bool, both: Both) -> None:
-    ids = both.own.encode(text, add_special_tokens=add_special_tokens)
-    assert ids == both.theirs.encode(text, add_special_tokens=add_special_tokens)
-    for skip in (True, False):
-        assert both.own.decode(ids, skip_special_tokens=skip) == both.theirs.decode(ids, skip_special_tokens=skip)
 
 
 @settings(max_examples=examples(60), deadline=None)

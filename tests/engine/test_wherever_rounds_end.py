@@ -3,7 +3,7 @@ because they go round in circles."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import pytest
@@ -11,8 +11,9 @@ import pytest
 from engine.commands import Ask, GenerationSettings, Message
 from engine.decoding.decoder import Decoder
 from engine.decoding.rounds import Round
-from engine.events import FinishReason, Step, TurnFinished, TurnStarted
+from engine.events import Event, FinishReason, Step, TurnFinished, TurnStarted
 from engine.limits import CIRCLE, LONGEST_PIECE, ONCE_MORE, goes_in_circles
+from engine.rounds.step import Match
 from engine.runner import Runner
 from engine.speculation.trees import WIDE_ROWS
 from engine.tokenization.tokenizer import ChatTokenizer
@@ -21,6 +22,15 @@ from tests.engine.test_service import BUNDLED, ask, running
 
 TEXT = "é日🎉"
 """Characters of two, three and four bytes, which the small tokenizer spells in parts."""
+
+
+def events_of(
+    pair: TinyPair, decode: Callable[..., Iterator[TurnStarted | Round]], monkeypatch: pytest.MonkeyPatch
+) -> list[Event]:
+    decoder = Decoder(pair.target, None, 512)
+    monkeypatch.setattr(decoder, "decode", decode)
+    runner = Runner(decoder, ChatTokenizer(pair.folder / "target"))
+    return list(runner.answer(Ask(1, (Message("user", "hi"),), GenerationSettings(block_size=2)), lambda: []))
 
 
 def told(
@@ -35,10 +45,7 @@ def told(
             size = end - start
             yield Round(tuple(ids[start:end]), (0.5,) * size, size, 1.0, 9 + end, GenerationSettings(), finish)
 
-    decoder = Decoder(pair.target, None, 512)
-    monkeypatch.setattr(decoder, "decode", decode)
-    runner = Runner(decoder, ChatTokenizer(pair.folder / "target"))
-    events = list(runner.answer(Ask(1, (Message("user", "hi"),), GenerationSettings(block_size=2)), lambda: []))
+    events = events_of(pair, decode, monkeypatch)
     finished = events[-1]
     assert isinstance(finished, TurnFinished)
     steps = [event for event in events if isinstance(event, Step)]
@@ -63,6 +70,18 @@ def test_bytes_that_nothing_follows_are_told_at_the_end(dense_pair: TinyPair, mo
     assert all(told(dense_pair, ids, [end], monkeypatch) == whole for end in range(1, len(ids)))
     reasons: tuple[FinishReason, ...] = ("length", "context")
     assert all(told(dense_pair, ids, [], monkeypatch, why) == whole for why in reasons)
+
+
+def test_what_the_drafter_guessed_too_is_its_own(dense_pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what is looked up behind it is not."""
+
+    def decode(*_: object) -> Iterator[TurnStarted | Round]:
+        yield TurnStarted(1, 9, 0, {})
+        more = {"draft_ids": (5, 6, 7), "draft_probabilities": (0.5,) * 3, "match": Match(3, 4), "num_agreed": 1}
+        yield Round((5, 6), (0.5, 0.5), 4, 1.0, 11, GenerationSettings(), "stop", num_accepted=1, **more)  # type: ignore[arg-type]
+
+    steps = [event for event in events_of(dense_pair, decode, monkeypatch) if isinstance(event, Step)]
+    assert [token.source for token in steps[0].draft] == [None, "lookup", "lookup"]
 
 
 def test_a_circle_is_seen_with_its_last_token_and_no_sooner() -> None:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 import math
 import shlex
+from contextlib import nullcontext
 from pathlib import Path
+from threading import Event
 
 import gguf
 import pytest
 import torch
+from filelock import FileLock
+from huggingface_hub import constants
 from safetensors import safe_open
 
 from dflash_tui.core.advice import as_command
 from engine.commands import WeightFormat
-from engine.errors import Option, WeightsFailure
+from engine.errors import WeightsFailure
 from engine.files.shards import missing_weights
-from engine.hub import own_drafters, pairs
+from engine.hub import blobs, own_drafters, pairs
+from engine.hub.blobs import RemoteFile
+from engine.hub.failures import explained
 from engine.hub.fetching import Fetching
 from engine.hub.own_drafters import OWN_DRAFTERS, PACKED, own_drafter, pack
 from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, find_pair, is_here, known_drafter
@@ -96,12 +102,6 @@ def test_the_sizes_of_published_pairs(pair: KnownPair) -> None:
         drafter = drafter_config_of(config_of(pair.drafter)).build()
     total = sum(parameter.numel() for model in (target, drafter) for parameter in model.parameters())
     assert pair.num_parameters == total
-
-
-def test_a_shape_that_others_have_needs_its_vocabulary(tmp_path: Path) -> None:
-    """Llama 2 is as wide and as deep as Llama 3.1."""
-    config = config_of("Llama-3.1-8B-Instruct")
-    assert known_drafter(write_config(tmp_path, {**config, "vocab_size": 32_000})) is None
 
 
 @pytest.mark.parametrize("config", [{}, {"text_config": []}, {"text_config": {"hidden_size": 2816}}])
@@ -193,11 +193,6 @@ def test_a_pair_of_folders(tmp_path: Path) -> None:
     assert (both.target, both.drafter, both.drafter_name) == (target, drafter, str(drafter))
 
 
-def test_another_drafter_for_the_bundled_target(tmp_path: Path) -> None:
-    drafter = write_config(tmp_path / "drafter", {})
-    assert find_pair(None, str(drafter), OFFLINE).drafter == drafter
-
-
 @pytest.mark.parametrize("name", ["a/b/c", "no-slash-and-no-folder", "./missing", "~/missing", "/missing"])
 def test_a_path_that_leads_nowhere(name: str) -> None:
     assert f"no folder {name}" in str(refusal(name))
@@ -208,28 +203,11 @@ def test_something_that_is_not_a_name(name: str) -> None:
     assert "is not a model's name" in str(refusal(name))
 
 
-def test_a_known_drafter_that_is_missing_can_be_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
-    error = refusal(str(write_config(tmp_path / "target", config_of("gemma-4-26B-A4B-it"))))
-    assert "z-lab/gemma-4-26B-A4B-it-DFlash is not on this machine" in str(error)
-    assert error.advice[-1] == Option("drafter", "none")
-
-
-def test_a_folder_without_a_config(tmp_path: Path) -> None:
-    assert "config.json" in str(refusal(str(tmp_path)))
-
-
 @pytest.mark.parametrize("shard", ["", ".", "..", "../x", "/x", "a/../b", "a\0", 3, None])
 def test_an_index_leads_nowhere_else(shard: object, tmp_path: Path) -> None:
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": shard}}))
     with pytest.raises(WeightsFailure, match="which file holds which tensor"):
         missing_weights(tmp_path)
-
-
-def test_the_first_missing_shard_is_named(tmp_path: Path) -> None:
-    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": "2", "b": "1", "c": "1"}}))
-    (tmp_path / "1").touch()
-    assert missing_weights(tmp_path) == "2"
 
 
 @pytest.mark.parametrize("name", ["google/gemma-4-E2B-it", "google/gemma-4-E4B", "someone/Gemma4-e4b-GGUF"])
@@ -274,3 +252,16 @@ def test_a_format_finds_its_published_copy(
     monkeypatch.setattr(pairs, "is_here", lambda name: name in here)
     with pytest.raises(WeightsFailure, match=f"^{found} is not on this machine"):
         find_pair(MIXTURE, None, OFFLINE, weights)
+
+
+@pytest.mark.parametrize("left", ["a lock", "a folder"])
+def test_what_others_left_in_the_cache_is_named(left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(blobs, "RETRY_SECONDS", 0.01)
+    file = RemoteFile("some/model", "main", "model.safetensors", 8, "ab" * 32)
+    lock = tmp_path / ".locks" / "models--some--model" / f"{file.sha256}.lock"
+    (lock if left == "a folder" else lock.parent).mkdir(parents=True)
+    held = nullcontext() if left == "a folder" else FileLock(lock)
+    with held, pytest.raises(WeightsFailure) as refused, explained("some/model"):
+        blobs.fetch_file(file, lambda count: None, Event())
+    assert str(lock) in str(refused.value.hint)

@@ -156,18 +156,6 @@ def test_thoughts_are_no_content(serve: Serve) -> None:
         assert served.post("completions", prompt="x").json()["choices"][0]["text"] == "a thoughtaa thoughtb"
 
 
-@pytest.mark.parametrize(("kind", "status"), [("usage", 400), ("generation", 500)])
-def test_a_question_that_the_engine_can_t_answer(serve: Serve, kind: Any, status: int) -> None:
-    error = EngineError(kind, "The conversation has 9 tokens, the context holds 8.", "Ask something shorter.")
-    with serve(turn_error=error) as served:
-        for stream in (False, True):
-            answer = served.post(stream=stream)
-            assert answer.status_code == status
-            assert answer.json()["error"]["message"] == f"{error.message} {error.hint}"
-        told = served.post(return_dflash_events=True).json()["dflash"]
-        assert [each["event"] for each in told] == ["EngineError", "TurnFinished"]
-
-
 def test_an_answer_that_breaks_off_says_so_in_the_stream(serve: Serve) -> None:
     from support.scripted import Script, ScriptPlayer
 

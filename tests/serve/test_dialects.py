@@ -13,7 +13,6 @@ from dflash_tui.core.source import Capabilities
 from dflash_tui.serve.paths import NOT_HAD
 from engine.commands import Message, Tool, ToolCall
 from engine.events import EngineError
-from support.scripted_engine import tokenise
 
 from .conftest import HTTP, Json, Serve, Served, serving
 
@@ -218,12 +217,6 @@ def reasons_in(data: object, names: tuple[str, ...]) -> Iterator[str]:
         yield from reasons_in(each, names)
 
 
-def test_without_tools_what_is_written_is_text(calling: Served, way: Way) -> None:
-    for more in ({}, {"tools": []}, {**way.tools, "tool_choice": "none"}):
-        assert way.said(ask(calling, way, False, **more)[0]) == (f"I look.\n\n{CALL}", [])
-        assert calling.engine.asked[-1].tools == ()
-
-
 @pytest.mark.parametrize(
     ("more", "words"),
     [
@@ -238,11 +231,6 @@ def test_without_tools_what_is_written_is_text(calling: Served, way: Way) -> Non
 def test_refusals_are_sentences_in_every_dialect(calling: Served, way: Way, more: Json, words: str) -> None:
     answer = post(calling, way.path, **{**way.body, **way.tools, **more})
     assert answer.status_code in (400, 404) and words in way.error(answer.json())
-
-
-def test_a_model_that_knows_no_tools_says_so(served: Served, way: Way) -> None:
-    answer = post(served, way.path, **way.body, **way.tools)
-    assert answer.status_code == 400 and "knows no tools" in way.error(answer.json())
 
 
 def test_an_engine_s_error_reaches_everybody(serve: Serve) -> None:
@@ -278,16 +266,6 @@ def test_what_is_no_text_is_refused_by_name(served: Served, path: str) -> None:
         error = answer.json()["error"]
         assert answer.status_code == 400
         assert f"{path} can't be had" in (error if path.startswith("/api/") else error["message"])
-
-
-def test_figures_are_those_of_the_answer(served: Served) -> None:
-    written = len(tokenise(ANSWER))
-    usage = ask(served, WAYS["messages"], False)[0]["usage"]
-    assert (usage["input_tokens"], usage["cache_read_input_tokens"], usage["output_tokens"]) == (28, 12, written)
-    usage = ask(served, WAYS["responses"], True)[-1]["response"]["usage"]
-    assert (usage["input_tokens"], usage["output_tokens"], usage["total_tokens"]) == (40, written, 40 + written)
-    last = ask(served, WAYS["Ollama"], True)[-1]
-    assert last["done"] and (last["prompt_eval_count"], last["eval_count"]) == (40, written)
 
 
 def test_what_ollama_s_clients_ask_besides(served: Served) -> None:

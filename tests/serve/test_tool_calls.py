@@ -154,8 +154,3 @@ def test_an_answer_without_calls_passes_as_it_is(syntax: CallSyntax, pieces: lis
 )
 def test_calls_that_are_none(syntax: CallSyntax, said: str) -> None:
     assert read(syntax, cut(said, [7, 19, 30])) == (said, [])
-
-
-def test_what_harmony_says_before_it_calls_is_text() -> None:
-    said = "<|channel|>commentary<|message|>I look.<|channel|>commentary to=functions.now<|message|>{}It is late."
-    assert read("harmony", list(said)) == ("I look.It is late.", [ToolCall("now", {})])

@@ -17,7 +17,6 @@ from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Emit
-from dflash_tui.serve import watch
 from dflash_tui.serve.server import ServeOptions, Serving
 from dflash_tui.serve.watch import ASKED_ELSEWHERE, LEAVING, WatchSource
 from engine.commands import Close, GenerationSettings
@@ -76,7 +75,7 @@ async def test_questions_and_tokens_of_clients_are_shown(tmp_path: Path) -> None
         await driver.until(lambda: len(driver.screen.chat.answers) == 2)
         shown = await text(driver)
         assert all(words in shown for words in ("question 0", "question 1", "One two three four five six."))
-        assert driver.screen.chat.reducer.turn.acceptance.num_spec_steps > 0
+        assert driver.screen.chat.reducer.turn.snapshot.acceptance.num_spec_steps > 0
         block, temperature = driver.screen.query_one(BlockSlider), driver.screen.query_one(TemperatureSlider)
         assert block.disabled and (block.size_chosen, temperature.value) == (8, 0.5)
         await driver.ask("hello")
@@ -95,20 +94,3 @@ async def test_leaving_is_said_twice_and_ends_the_server(tmp_path: Path) -> None
     assert any(isinstance(command, Close) for command in driver.engine.commands)
     with pytest.raises(OSError):
         ask(serving, messages=asked("hi"))
-
-
-async def test_a_window_that_stays_open_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watch, "MOST_TOKENS", 15)
-    async with watched(tmp_path, answer="word " * 9) as (driver, serving):
-        for number in range(3):
-            await asyncio.to_thread(ask, serving, messages=asked(f"q{number}"))
-        await driver.until(lambda: len(driver.screen.chat.answers) == 1)
-        shown = await text(driver)
-        assert "q2" in shown and "q1" not in shown and "Serving at" in shown
-
-
-def test_a_long_prompt_is_shown_in_part() -> None:
-    prompt = "begin " + "x" * 10_000 + " end"
-    short = watch.shortened(prompt)
-    assert short.startswith("begin ") and short.endswith(" end") and len(short) < 3100 and "7,010" in short
-    assert watch.shortened("short") == "short"

@@ -16,7 +16,7 @@ from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.files.desktop import LONGEST_SEQUENCE, copy_locally
 from dflash_tui.core.files.saving import save_block
 from dflash_tui.core.race.opponent import Opponent
-from dflash_tui.core.race.race import Joules, Race
+from dflash_tui.core.race.race import Race
 from dflash_tui.core.text.fences import CodeBlock
 from engine.commands import Ask
 
@@ -106,11 +106,10 @@ class DeskScreen(Screen[None]):
             SummaryScreen(ask, self.desk.source.send, self.desk.queue), lambda summary: then(summary or Summary())
         )
 
-    def race(self, create: Callable[[Joules], Race], opponent: Opponent | None) -> None:
+    def race(self, create: Callable[[], Race], opponent: Opponent | None) -> None:
         from ..screens.race import RaceScreen  # the first frame needs no race
 
         origin = origin_of(self.desk.ready)
-        made = partial(create, self.gpu.joules)
         self.app.push_screen(
-            RaceScreen(made, self.desk.queue, origin, self.desk.out_dir, opponent, self.viewer.motion.moves)
+            RaceScreen(create, self.desk.queue, origin, self.desk.out_dir, opponent, self.viewer.motion.moves)
         )

@@ -10,6 +10,7 @@ from dflash_tui.core.rounds.inspection import Inspection
 from dflash_tui.core.rounds.playback import FULL
 from dflash_tui.core.rounds.slow_motion import SlowMotion
 from dflash_tui.core.rounds.travel import Position
+from dflash_tui.core.text.counted import counted
 
 from ..keymap import keys_in_force
 from ..widgets.rounds.step_table import Scene
@@ -88,8 +89,7 @@ def remark(motion: SlowMotion, inspection: Inspection) -> str:
 
 def tally(tokens: int, passes: int) -> str:
     """How many tokens have been written by now, and how often the target ran for them."""
-    text = f"{tokens} token{'s' * (tokens != 1)} written · {passes} pass{'es' * (passes != 1)} of the target"
-    return f"{text} (alone: {tokens})"
+    return f"{counted(tokens, 'token')} written · {counted(passes, 'pass')} of the target (alone: {tokens:,})"
 
 
 def scene_of(

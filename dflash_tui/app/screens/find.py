@@ -11,13 +11,13 @@ from textual.content import Content
 from dflash_tui.core.sessions.search import Hit, excerpt
 from dflash_tui.core.text.harmless import sanitise
 
-from .indexed import IndexedScreen
+from .searching import SearchingScreen
 
 NAME_SHARE = 4
 """A conversation's name takes one part in so many of the line."""
 
 
-class FindScreen(IndexedScreen[Hit]):
+class FindScreen(SearchingScreen[Hit]):
     """Finds what was said in any conversation. Gives the place to open, or None."""
 
     HEAD = "everything that was said"

@@ -19,17 +19,18 @@ from textual.widgets import Input, Static
 from dflash_tui.core.conversation.models import short_name
 from dflash_tui.core.sessions.archive import ArchiveError, SessionSummary, delete_session, survey
 from dflash_tui.core.sessions.sessions import append_title
+from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.harmless import sanitise
 
-from .indexed import IndexedScreen
 from .once import DismissOnceScreen
 from .picker import BESIDE
+from .searching import SearchingScreen
 
 UNREADABLE = 3
 """Of how many files that can't be read a notice says why."""
 
 
-class SessionsScreen(IndexedScreen[SessionSummary]):
+class SessionsScreen(SearchingScreen[SessionSummary]):
     """Lists the conversations on this machine. Gives the one to resume, or None."""
 
     HEAD = "conversations"
@@ -63,7 +64,7 @@ class SessionsScreen(IndexedScreen[SessionSummary]):
     def describe(self, entry: SessionSummary) -> Content:
         when = datetime.fromtimestamp(entry.changed).strftime("%d %b %H:%M  ")
         asked = len(entry.questions)
-        facts = f"  {asked} question{'s' if asked != 1 else ''} · {short_name(entry.target or 'unknown model')}"
+        facts = f"  {counted(asked, 'question')} · {short_name(entry.target or 'unknown model')}"
         name = set_cell_size(sanitise(entry.name), max(self.line_width - len(when) - cell_len(facts), 10))
         return Content.assemble((when, BESIDE), name, (facts, BESIDE))
 

@@ -14,6 +14,7 @@ from textual.widget import Widget
 from dflash_tui.core.figures.labels import AS_FAST, KEPT, RIGHT_SO_FAR, SPEED_UP, TOKENS_PER_ROUND, TOKENS_PER_SECOND
 from dflash_tui.core.figures.statistics import CLOCKS, Rate
 from dflash_tui.core.figures.tables import GaugeFacts
+from dflash_tui.core.text.counted import counted
 from engine.rounds.statistics import MAX_DRAFT
 
 from ..glyphs import axis, bars, large_number, scaled, spaced
@@ -250,7 +251,7 @@ class HistogramGauge(ColumnChart):
         if self.chosen is None or not self.has_focus:
             return None
         count = self._counts[self.chosen]
-        words = f"{self.chosen}: {count} round{'s' * (count != 1)}"
+        words = f"{self.chosen}: {counted(count, 'round')}"
         left = self.chosen * self.pitch
         before = left > self.size.width - len(words) - 2
         line = f"{words:>{left - 1}} ▲" if before else f"{'':{left}}▲ {words}"

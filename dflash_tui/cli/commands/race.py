@@ -16,9 +16,8 @@ from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.export.document import origin_of
 from dflash_tui.core.export.formats import render
 from dflash_tui.core.export.spans import table_lines
-from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.race.lanes import LOOKUP, kind_of, lanes_against, lanes_for, lanes_of
-from dflash_tui.core.race.race import Joules, Race
+from dflash_tui.core.race.race import Race
 from dflash_tui.core.race.report import host_of, how, race_document, race_object, race_remarks, race_table
 from dflash_tui.core.settings.addresses import address_for, is_address
 from dflash_tui.core.settings.config import Config
@@ -141,7 +140,7 @@ def race(
     messages = [*head, Message("user", text)]
     page = None if output is None else FileOutput(output)
     track = _Track([invocation.source(side) for side in sides], wanted_by(typed))
-    return track.run(lambda sends, joules: Race(messages, lanes, runs, sends, joules), as_json, page)
+    return track.run(lambda sends: Race(messages, lanes, runs, sends), as_json, page)
 
 
 def _sides(
@@ -173,7 +172,6 @@ class _Track:
         self._wanted = wanted
         self._status = ProgressLine()
         self._show_progress = self._status.counting("racing, runs done")
-        self._monitor = GpuMonitor()
 
     def _hear(self, side: int) -> Emit:
         def hear(event: Event) -> None:
@@ -183,18 +181,15 @@ class _Track:
 
         return events_only(hear)
 
-    def run(
-        self, create: Callable[[Sequence[Send], Joules], Race], as_json: bool, page: FileOutput | None = None
-    ) -> int:
+    def run(self, create: Callable[[Sequence[Send]], Race], as_json: bool, page: FileOutput | None = None) -> int:
         """Load the engine, race, and print the result. Raises :class:`Problem` when there is none."""
         with signals_into(self._inbox):
             self._start_next()
             try:
-                held = create([side.send for side in self._sides], self._monitor.joules)
+                held = create([side.send for side in self._sides])
                 interrupted = self._follow(held)
             finally:
                 self._status.finish()
-                self._monitor.stop()
                 for side in self._started:
                     side.send(Stop())
                     side.send(Close())
@@ -249,8 +244,6 @@ class _Track:
         for side in self._sides:
             if problem := lacking(side, self._wanted):
                 raise problem
-        if any(ready.device != "cpu" for ready in own) and len(self._sides) == len(own):
-            self._monitor.start()  # of a server's card nobody here knows
         held.sides = tuple(self._ready[side] for side in range(len(self._sides)))
         held.start()
 

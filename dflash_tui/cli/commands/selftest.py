@@ -76,7 +76,8 @@ def _test(options: EngineOptions, tokens: int, what: str) -> SelfTest:
     from engine.lab.judging.selftest import self_test
 
     with loaded_pair(options) as (runner, status):
-        return self_test(runner.decoder, runner.tokenizer, tokens, progress=status.counting(what))
+        result = self_test(runner.decoder, runner.tokenizer, tokens, progress=status.counting(what))
+        return replace(result, reported=runner.reported)
 
 
 def _is_packed(options: EngineOptions) -> bool:
@@ -93,6 +94,7 @@ def _as_object(result: SelfTest) -> dict[str, Any]:
         "positions": [position._asdict() for position in result.positions],
         "bins": [each._asdict() for each in result.bins],
         "divergences": [divergence._asdict() for divergence in result.divergences],
+        "reported": None if result.reported is None else result.reported._asdict(),
         "better": None if result.better is None else result.better._asdict(),
         "first_rate": result.first_rate,
         "acceptance_length": result.acceptance_length,

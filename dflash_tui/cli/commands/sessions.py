@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import click
 
@@ -25,6 +24,7 @@ from dflash_tui.core.sessions.archive import (
     reopen_latest,
     survey,
 )
+from dflash_tui.core.sessions.search import Hit, Search, excerpt
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 from dflash_tui.core.settings.decoding import of_flags, restored
 from dflash_tui.core.settings.presets import Preset
@@ -37,12 +37,8 @@ from ..headless.output import FileOutput, StandardOutput
 from ..problems import Problem
 from ..terminal.saying import remark, say
 
-if TYPE_CHECKING:
-    from dflash_tui.core.sessions.search import Hit, Search
-
 MARKDOWN = "md"
 NAME_WIDTH = 60
-MANY = 500
 EXCERPT = 100
 """Characters of what was said around a word that was looked for."""
 
@@ -60,8 +56,7 @@ def sessions(context: click.Context) -> int:
 def list_command(words: Sequence[str] = (), as_json: bool = False) -> int:
     """List conversations, the latest first; only those that have all WORDS in their name, questions or answers."""
     text = " ".join(words)
-    with closing(_search()) as search:
-        hit_paths = {hit.path for hit in search.find(text)} if text else set()
+    hit_paths = {hit.path for hit in Search().find(text)} if text else set()
     readable, unreadable = survey()
     matching = [session for session in readable if session.matches(text) or session.path in hit_paths]
     for session in matching:
@@ -82,12 +77,11 @@ def find_command(words: Sequence[str], as_json: bool, most: int) -> int:
 
     A word may be cut short; '"several words"' in quotes stand as they are.
     """
-    count, text = 0, " ".join(words)
-    with closing(_search()) as search:
-        for hit in search.find(text, most):
-            count += 1
-            say(_hit_json(hit) if as_json else _hit_line(hit, text))
-    if not count and not as_json:
+    text, found = " ".join(words), False
+    for hit in Search().find(text, most):
+        found = True
+        say(_hit_json(hit) if as_json else _hit_line(hit, text))
+    if not found and not as_json:
         remark("Nothing was said with these words.")
     return ExitCode.OK
 
@@ -167,21 +161,9 @@ def _as_line(session: SessionSummary) -> str:
     return f"{session.id}  {when}  {len(session.questions):>3}  {in_line(session.name[:NAME_WIDTH])}"
 
 
-def _search() -> Search:
-    """The search, with a word on stderr where it will have to read a great many files first."""
-    from dflash_tui.core.sessions.search import Search  # nothing else needs a database
-
-    search = Search()
-    if (count := search.num_missing()) > MANY:
-        remark(f"Reading {counted(count, 'conversation')} that nobody searched before.")
-    return search
-
-
 def _hit_line(hit: Hit, words: str) -> str:
     when = datetime.fromtimestamp(hit.changed).strftime("%Y-%m-%d %H:%M")
     heading = f"#{hit.turn} {hit.part}" if hit.turn else "name"
-    from dflash_tui.core.sessions.search import excerpt
-
     return f"{hit.id}  {when}  {heading:<13}  {in_line(excerpt(hit.text, words, EXCERPT)[0])}"
 
 

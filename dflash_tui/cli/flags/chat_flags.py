@@ -80,8 +80,6 @@ class Flags:
     server: str | None
     dialect: Dialect | None
     attention_backend: AttentionBackend
-    draft_attention_backend: AttentionBackend
-    noise_embed_scale: float | None
     out: Path | None
     latest: bool
     resume: str | None
@@ -126,9 +124,7 @@ class Flags:
             self.context,
             self.offline,
             self.attention_backend,
-            self.draft_attention_backend,
-            self.noise_embed_scale,
-            self.weights,
+            weights=self.weights,
             time_rounds=self.settings.block_size == AUTO,
         )
 

@@ -20,7 +20,7 @@ from dflash_tui.core.desk.words import blocks_of, place_of, short, speed_up, sum
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.files.desktop import copy_locally
 from dflash_tui.core.race.opponent import Opponent
-from dflash_tui.core.race.race import Joules, Race, RaceResult
+from dflash_tui.core.race.race import Race, RaceResult
 from dflash_tui.core.race.report import how, race_remarks, race_table
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import SourceFactory
@@ -318,10 +318,10 @@ class PlainChat:
             self.say(f"The summary: {text}")
         then(Summary(text, lacks))
 
-    def race(self, create: Callable[[Joules], Race], opponent: Opponent | None) -> None:
+    def race(self, create: Callable[[], Race], opponent: Opponent | None) -> None:
         """Says what is to come, and when every lane has run once more: figures are medians, so no lane has one before
         all have run as often as they will."""
-        held = create(lambda: None)
+        held = create()
         events = self._divert()
         self.say(f"{len(held.lanes)} lanes run in turns, {RACE_RUNS} times each. Ctrl+C stops.")
         num_printed = 0

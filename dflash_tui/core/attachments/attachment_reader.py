@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 
 from ..failures import Failure
-from ..platforms import BINARY, NEVER_WAITING
+from ..platforms import NEVER_WAITING
 from ..text.counted import counted
 from .attachment import Attachment, Count, about_tokens, one_line
 
@@ -57,7 +57,7 @@ def read_file(path: Path, name: str | None = None) -> Attachment:
 def _read(path: Path, shown: str) -> bytes:
     _require_file(os.stat(path), shown)
     # What has taken the file's place since must not keep the program waiting.
-    descriptor = os.open(path, os.O_RDONLY | NEVER_WAITING | BINARY)
+    descriptor = os.open(path, os.O_RDONLY | NEVER_WAITING)
     with open(descriptor, "rb", buffering=0) as file:
         _require_file(os.fstat(descriptor), shown)
         data = bytearray()

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..conversation.chat import Queued
     from ..conversation.turn import Turn
     from ..race.opponent import Opponent
-    from ..race.race import Joules, Race
+    from ..race.race import Race
     from ..text.fences import CodeBlock
 
 Result = TypeVar("Result")
@@ -130,5 +130,5 @@ class Face(Protocol):
     def sum_up(self, ask: Ask, then: Callable[[Summary], None]) -> None:
         """Have the model write a summary, beside the conversation."""
 
-    def race(self, create: Callable[[Joules], Race], opponent: Opponent | None) -> None:
+    def race(self, create: Callable[[], Race], opponent: Opponent | None) -> None:
         """Run a race, beside the conversation, and show what comes of it. ``create`` makes one that has not begun."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -70,12 +69,11 @@ class SearchView:
     words: str = ""
 
     def lines(self) -> Iterator[str]:
-        from ..sessions.search import Search, excerpt  # nothing else needs a database
+        from ..sessions.search import Search, excerpt  # nothing else searches
 
         if not self.words:
             raise SlashError("/find takes words: it searches everything that was ever said.")
-        with closing(Search(self.here.parent)) as search:
-            hits = list(search.find(self.words, LISTED + 1))
+        hits = list(Search(self.here.parent).find(self.words, LISTED + 1))
         if not hits:
             raise SlashError("Nothing was said with these words.")
         for hit in hits[:LISTED]:

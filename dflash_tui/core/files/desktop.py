@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ..failures import Failure
-from ..platforms import apart, opener, own_screen, start_file
+from ..platforms import opener, own_screen
 
 LONGEST_SEQUENCE = 74_000
 """Bytes of text that terminals accept in one OSC 52 sequence: 100,000 of base64."""
@@ -83,8 +83,6 @@ def open_file(path: Path) -> None:
     if reason := why_not_opened(path):
         raise OpeningError(reason, where)
     program = opener()
-    if not program:
-        return _started(path.resolve(), where)
     if shutil.which(program) is None:
         raise OpeningError(f"There is no {program} here to open it with.", where)
     try:
@@ -93,7 +91,7 @@ def open_file(path: Path) -> None:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            **apart(),
+            start_new_session=True,
         )
         refused = asked.wait(SECONDS)
     except subprocess.TimeoutExpired:
@@ -102,10 +100,3 @@ def open_file(path: Path) -> None:
         raise OpeningError(f"{program} could not be started: {error.strerror or error}.", where) from error
     if refused:
         raise OpeningError(f"{program} knows nothing to open it with (exit code {refused}).", where)
-
-
-def _started(path: Path, where: str) -> None:
-    try:
-        start_file(path)
-    except OSError as error:
-        raise OpeningError(f"Nothing here opens it: {error.strerror or error}.", where) from error

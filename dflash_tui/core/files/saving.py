@@ -11,7 +11,6 @@ from pathlib import Path, PurePosixPath
 from uuid import uuid4
 
 from ..failures import Failure
-from ..platforms import not_a_name
 from ..text.fences import CodeBlock
 
 _MAX_COPIES = 1000
@@ -83,8 +82,6 @@ def _inside(directory: Path, name: str) -> Path:
             f"{name!r} is not a file name inside {directory}.",
             "Give a plain name, such as index.html.",
         )
-    if fault := next(((name, why) for name in relative.parts if (why := not_a_name(name))), None):
-        raise SavingError(f"{fault[0]!r} {fault[1]}.", "Give a plain name, such as index.html.")
     path = directory / relative
     if not Path(os.path.realpath(path.parent)).is_relative_to(os.path.realpath(directory)):
         raise SavingError(

@@ -26,15 +26,11 @@ LEAST_NOISE, ERRORS = 0.25, 2.5
 standard errors of their spread lanes must differ."""
 SETTLED = 3
 """Runs of a lane that a figure needs at least to be more than about right."""
-Joules = Callable[[], float | None]
-"""Energy that the machine has used so far; None where it doesn't tell."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
     answer: Turn
-    joules: float | None = None
-    """What the machine used from question to end, everything that runs on it included."""
 
     @property
     def decode_seconds(self) -> float:
@@ -73,11 +69,6 @@ class LaneResult:
     @property
     def decode_ms(self) -> float:
         return median(1000 * run.decode_seconds for run in self.runs)
-
-    @property
-    def joules(self) -> float | None:
-        known = [run.joules for run in self.runs if run.joules is not None]
-        return median(known) if known else None
 
     @property
     def num_tokens(self) -> int:
@@ -247,7 +238,6 @@ class Race:
         lanes: Sequence[Lane],
         runs: int,
         sends: Sequence[Callable[[Command], None]],
-        joules: Joules = lambda: None,
     ) -> None:
         """``messages`` is the conversation, whose last one is the question; ``sends`` passes commands to each side."""
         self.lanes = tuple(lanes)
@@ -263,13 +253,11 @@ class Race:
         """Whether the engine owes no more events of this race."""
         self._messages = tuple(messages)
         self._sends = tuple(sends)
-        self._joules = joules
         self._heats = list(_schedule(len(self.lanes), runs))
         self._turn = 0
         self._runs: list[list[Run]] = [[] for _ in self.lanes]
         self._answer: Turn | None = None
         """What comes of the heat that runs; None before it has begun."""
-        self._joules_before: float | None = None
 
     @property
     def question(self) -> str:
@@ -323,7 +311,7 @@ class Race:
         if heat.measured:
             assert self._answer is not None, "a turn that has finished has begun"
             self._answer.name = self.lanes[heat.lane].name
-            self._runs[heat.lane].append(Run(self._answer, self._used()))
+            self._runs[heat.lane].append(Run(self._answer))
         if heat.measured and len({len(runs) for runs in self._runs}) == 1:
             lanes = zip(self.lanes, self._runs, strict=True)
             results = tuple(LaneResult(lane, tuple(runs)) for lane, runs in lanes)
@@ -340,17 +328,12 @@ class Race:
         send = self._sends[lane.side]
         self._answer = None
         if heat.measured:
-            self._joules_before = self._joules()
             send(Ask(self._turn, self._messages, lane.settings))
         else:
             hasty = self.pausing and self.result is None
             settings = replace(lane.settings, max_new_tokens=HASTY_TOKENS if hasty else WARM_UP_TOKENS)
             # Behind the same conversation: what a lane still holds of that, it holds as in the chat.
             send(Ask(self._turn, (*self._messages[:-1], Message("user", WARM_UP_QUESTION)), settings))
-
-    def _used(self) -> float | None:
-        now = self._joules()
-        return None if now is None or self._joules_before is None else now - self._joules_before
 
 
 def _schedule(lanes: int, runs: int) -> Iterator[_Heat]:

@@ -51,7 +51,7 @@ def times_of(result: RaceResult, lane: LaneResult) -> str:
 
 
 def race_table(result: RaceResult, *, brief: bool = False) -> CellTable:
-    """A row per lane; joules only when the machine told them. ``brief`` leaves out what the lanes show anyway."""
+    """A row per lane. ``brief`` leaves out what the lanes show anyway."""
     columns = {"": [lane.lane.name for lane in result.lanes]}
     columns["tokens/s"] = [f"{lane.tok_s:.0f}" for lane in result.lanes]
     columns["speed-up"] = [times_of(result, lane) for lane in result.lanes]
@@ -63,8 +63,6 @@ def race_table(result: RaceResult, *, brief: bool = False) -> CellTable:
         columns["drafted"] = [str(lane.draft_passes) for lane in result.lanes]
         columns["tokens/round"] = [f"{lane.tokens_per_pass:.2f}" for lane in result.lanes]
         columns["ms/round"] = [f"{lane.pass_ms:.2f}" for lane in result.lanes]
-    if any(lane.joules is not None for lane in result.lanes):
-        columns["joules"] = ["–" if lane.joules is None else f"{lane.joules:.0f}" for lane in result.lanes]
     return CellTable((tuple(columns), *zip(*columns.values(), strict=True)))
 
 
@@ -140,7 +138,6 @@ def _lane_object(result: RaceResult, lane: LaneResult) -> dict[str, Any]:
         "tokens_per_round": facts.tokens_per_round,
         "round_ms": lane.pass_ms,
         "num_reused_tokens": median(run.answer.num_reused_tokens for run in lane.runs),
-        "joules": lane.joules,
         "first_divergence": None if parting is None else _divergence_object(parting),
         "text": lane.shown.answer.text,
     }

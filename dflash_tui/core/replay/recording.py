@@ -20,6 +20,7 @@ from ..failures import Failure
 from ..sessions.checked_events import RecordedEvent
 from ..sessions.sessions import Conversation, SessionLog, load_session
 from ..source import StepBatch
+from ..text.counted import counted
 from ..text.spans import SpanStore
 
 MAX_SECONDS = 48 * 3600.0
@@ -66,7 +67,7 @@ class Recording:
                 self._mark(by := answers)
             damaged += not self._add(turn)
         if damaged:
-            self.problem = f"Of {self.name} {damaged} line{'s' * (damaged != 1)} could not be read."
+            self.problem = f"Of {self.name} {counted(damaged, 'line')} could not be read."
         elif turns and turns[-1].reason is None:
             self.problem = f"{self.name} ends within an answer. This is everything up to there."
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from engine.events import DraftToken, Step, TreeToken
 
+from ..text.counted import counted
 from ..text.harmless import sanitise
 from .trees import accepted_drafts, num_positions
 
@@ -99,7 +100,10 @@ def round_summary(step: Step, brief: bool = False) -> str:
     end = ", which of these tokens is not known" if unknown else end
     if step.tree:
         positions = num_positions(step)
-        over = f"{positions} position{'s' * (positions != 1)}"
-        return f"kept {step.num_accepted}{end} · checked a tree of {verified} over {over}"
-    of = f"{guesses} guesses" if verified == guesses else f"{verified} checked{f' ({guesses} guessed)' * (not brief)}"
+        return f"kept {step.num_accepted}{end} · checked a tree of {verified} over {counted(positions, 'position')}"
+    of = (
+        counted(guesses, "guess")
+        if verified == guesses
+        else f"{verified} checked{f' ({guesses} guessed)' * (not brief)}"
+    )
     return f"kept {step.num_accepted} of {of}{end}"

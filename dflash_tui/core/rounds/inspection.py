@@ -101,7 +101,7 @@ class Inspection:
         if self.plain_ms is not None:
             each = f"{self.plain_ms:.{1 if self.plain_ms >= 1 else 3}f}"
             product, alone = f"{tokens} × {each} = ", f"{tokens * self.plain_ms:.1f} ms"
-        made = f"for {tokens} token{'s' * (tokens != 1)} · one at a time:"
+        made = f"for {counted(tokens, 'token')} · one at a time:"
         return f"{spent} {made} {product}{alone}", f"{together} {made} {product}{alone}", f"{together} {made} {alone}"
 
     @property

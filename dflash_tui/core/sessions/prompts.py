@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..files.places import state_directory
-from ..platforms import BINARY, last_byte
+from ..platforms import last_byte
 
 HISTORY_NAME = "history.jsonl"
 NO_HISTORY_VARIABLE = "DFLASH_CHAT_NO_HISTORY"
@@ -70,7 +70,7 @@ def _append(path: Path, data: bytes) -> None:
     """One write to the end of the file, so that several windows don't mix their lines."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | BINARY, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     except OSError:
         return
     try:

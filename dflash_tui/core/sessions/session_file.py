@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..platforms import BINARY, close, last_byte, lock
+from ..platforms import close, last_byte, lock
 
 FORMAT_VERSION = 3
 """The version of conversations' files: the one that is written and read."""
@@ -42,7 +42,7 @@ def open_private(path: Path) -> int:
 
 def open_new(path: Path, mode: int = 0o666) -> int:
     """A new file. Raises ``OSError``."""
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | BINARY, mode)
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL, mode)
     lock(descriptor, path)
     return descriptor
 
@@ -50,7 +50,7 @@ def open_new(path: Path, mode: int = 0o666) -> int:
 def open_whole(path: Path) -> int:
     """Open an older file to append whole lines to it, and keep other windows from doing the same. Raises ``OSError``,
     ``BlockingIOError`` when another window has it."""
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | BINARY)
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
     try:
         lock(descriptor, path)
         data = path.read_bytes()
@@ -89,7 +89,7 @@ def rewrite_end(path: Path, descriptor: int, start: int, data: bytes) -> None:
     if start + len(data) > os.lseek(descriptor, 0, os.SEEK_END):
         return
     end = append(descriptor, data) + len(data)
-    again = os.open(path, os.O_WRONLY | BINARY)
+    again = os.open(path, os.O_WRONLY)
     try:
         if not os.path.samestat(os.fstat(again), os.fstat(descriptor)):
             return
@@ -131,7 +131,7 @@ def append_line(path: Path, line: JsonLine) -> None:
     try:
         descriptor = open_whole(path)
     except BlockingIOError:  # another window writes whole lines to it: so may we
-        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | BINARY)
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND)
     try:
         begin = (
             b"" if last_byte(descriptor) in (b"", b"\n") else b"\n"

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..failures import Failure
-from .config import PROJECT_FILE, SERVERS_TABLE, Config, Entry, no_such
+from .config import SERVERS_TABLE, Config, Entry, no_such
 from .servers import DIALECTS, Dialect, ServerAddress
 
 KEY_VARIABLE = "DFLASH_CHAT_KEY"
@@ -63,7 +63,7 @@ def address_named(name: str, config: Config, dialect: Dialect | None = None) -> 
     if table is None:
         raise ServerError(*no_such("server", SERVERS_TABLE, name, config.servers, 'url = "http://localhost:8000"'))
     for complaint in table_problems(name, table):
-        raise ServerError(f"{complaint}.", "Correct the file; dflash-chat config check looks again.")
+        raise ServerError(f"{complaint}.", "Correct the file.")
     values = {key: entry.value for key, entry in table.items()}
     address = ServerAddress(
         values["url"].rstrip("/"),
@@ -101,9 +101,6 @@ def table_problems(name: str, table: Mapping[str, Entry]) -> Iterator[str]:
     """What is wrong with a ``[servers.NAME]`` table, in words that begin with file and line."""
     for key, entry in table.items():
         where = f"{entry.location}: {SERVERS_TABLE}.{name}"
-        if entry.path.name == PROJECT_FILE:
-            yield f"{where} stands in a project's file, which anybody may write; servers belong in your own config.toml"
-            return
         if key not in FIELDS:
             near = get_close_matches(key, FIELDS, 1)
             hint = f"do you mean {near[0]}?" if near else f"it has {', '.join(FIELDS)}"

@@ -104,10 +104,10 @@ def multiply_many(
     if experts:  # at most: each expert's last tile may hold a single row
         row_tiles = n // tiles.rows + min(n, experts)
     _multiply_many[(row_tiles * cdiv(weight.shape[-2], tiles.columns),)](
-        x, weight.values, weight.scales, bias, ends, out, n,
-        N=columns, K=depth, FORMAT=weight.format, GATE=gate is not None, SILU=gate == "silu",
-        CLAMPED=gate == "clamped_silu", EXPERTS=experts, BLOCK_E=power_of_two(experts), BLOCK_N=tiles.columns,
-        BLOCK_M=tiles.rows, FEW=tiles.few, FEWEST=tiles.fewest, BLOCK_K=tiles.depth, PARTS=tiles.parts,
+        x, weight.values, weight.scales, bias, ends, out, n, columns, N=columns if experts else None,
+        K=depth, FORMAT=weight.format, GATE=gate is not None, SILU=gate == "silu", CLAMPED=gate == "clamped_silu",
+        EXPERTS=experts, BLOCK_E=power_of_two(experts), BLOCK_N=tiles.columns, BLOCK_M=tiles.rows, FEW=tiles.few,
+        FEWEST=tiles.fewest, BLOCK_K=tiles.depth, PARTS=tiles.parts,
         num_warps=tiles.warps, num_stages=tiles.stages,
     )  # fmt: skip
     return out
@@ -265,7 +265,7 @@ def _multiply_tile(
     first: tl.tensor,
     end: tl.tensor,
     tile: tl.tensor,
-    N: tl.constexpr,
+    N: tl.tensor,
     K: tl.constexpr,
     FORMAT: tl.constexpr,
     GATE: tl.constexpr,
@@ -320,15 +320,17 @@ def _multiply_tile(
 @jit
 def _multiply_many(
     x: tl.tensor, weight: tl.tensor, scales: tl.tensor, bias: tl.tensor, ends: tl.tensor, out: tl.tensor,
-    max_rows: tl.tensor,
+    max_rows: tl.tensor, columns: tl.tensor,
     N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, GATE: tl.constexpr, SILU: tl.constexpr,
     CLAMPED: tl.constexpr, EXPERTS: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr,
     FEW: tl.constexpr, FEWEST: tl.constexpr, BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
 ) -> None:  # fmt: skip
-    """A program for each (tile of rows, tile of columns). ``max_rows`` is the number of rows."""
-    rows: tl.constexpr = 2 * N if GATE else N
-    tiles: tl.constexpr = (rows + BLOCK_N - 1) // BLOCK_N
+    """A program for each (tile of rows, tile of columns). ``max_rows`` is the number of rows. N, that of columns,
+    is a constant for experts alone, which are slower without: other weights of a depth share machine code."""
+    width = columns if N is None else N
     if EXPERTS > 0:
+        rows: tl.constexpr = 2 * N if GATE else N
+        tiles: tl.constexpr = (rows + BLOCK_N - 1) // BLOCK_N
         # Neighbours share an expert's rows; its weight is read once.
         tile = tl.program_id(0) % tiles
         number = tl.program_id(0) // tiles
@@ -353,17 +355,17 @@ def _multiply_many(
         end = tl.minimum(max_rows, first + BLOCK_M)
     if end - first > FEW:
         _multiply_tile(
-            x, weight, scales, bias, out, first, end, tile, N, K, FORMAT, GATE, SILU, CLAMPED, BLOCK_N, BLOCK_M,
+            x, weight, scales, bias, out, first, end, tile, width, K, FORMAT, GATE, SILU, CLAMPED, BLOCK_N, BLOCK_M,
             BLOCK_K, PARTS,
         )  # fmt: skip
     elif end - first > FEWEST:
         _multiply_tile(
-            x, weight, scales, bias, out, first, end, tile, N, K, FORMAT, GATE, SILU, CLAMPED, BLOCK_N, FEW, BLOCK_K,
-            PARTS,
+            x, weight, scales, bias, out, first, end, tile, width, K, FORMAT, GATE, SILU, CLAMPED, BLOCK_N, FEW,
+            BLOCK_K, PARTS,
         )  # fmt: skip
     elif FEWEST > 0:  # noqa: SIM102 (the compiler looks into both sides of an "and")
         if end > first:
             _multiply_tile(
-                x, weight, scales, bias, out, first, end, tile, N, K, FORMAT, GATE, SILU, CLAMPED, BLOCK_N, FEWEST,
+                x, weight, scales, bias, out, first, end, tile, width, K, FORMAT, GATE, SILU, CLAMPED, BLOCK_N, FEWEST,
                 BLOCK_K, PARTS,
             )  # fmt: skip

@@ -75,6 +75,22 @@ def sdpa_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int
     return _ungroup_rows(mixed[0], q).to(q.dtype)
 
 
+def flash_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool, window: int | None, scale: float) -> Tensor:
+    """``AttentionFunction`` by the ``flash_attn`` package: on CUDA, for 16-bit floats and heads of at most 256."""
+    from flash_attn import flash_attn_func
+
+    reach = -1 if window is None else window - 1
+    mixed: Tensor = flash_attn_func(
+        q[None],
+        k.transpose(0, 1)[None],
+        v.transpose(0, 1)[None],
+        softmax_scale=scale,
+        causal=causal,
+        window_size=(reach, 0 if causal else reach),
+    )
+    return mixed[0].flatten(1)
+
+
 def _mask(q: Tensor, k: Tensor, causal: bool, window: int | None) -> Tensor | None:
     """bool [group * n, keys] for grouped rows; None where every query sees every key."""
     n, num_keys = q.shape[0], k.shape[1]

@@ -53,7 +53,7 @@ def random_pair(
     with torch.device("meta"):
         target = shape.target.build()
         drafter = None if shape.drafter is None else shape.drafter.build()
-    target.use_attention(choose_backends("auto", shape.target.attention, device, dtype, "attention_backend"))
+    target.use_attention(choose_backends("auto", shape.target.attention, device, dtype))
     packed = set(packed_in(target, weights))
     together = Together(target, target.read_together if device.type == "cuda" else ())
     for name, tensor in _random_tensors(target, generator, dtype, target.branch_ends):
@@ -62,7 +62,7 @@ def random_pair(
     target.requires_grad_(False).eval()
     target.prepare()
     if drafter is not None and shape.drafter is not None:
-        drafter.use_attention(choose_backends("auto", shape.drafter.layers, device, dtype, "attention_backend"))
+        drafter.use_attention(choose_backends("auto", shape.drafter.layers, device, dtype))
         for name, tensor in _random_tensors(drafter, generator, dtype, drafter.branch_ends):
             hold(drafter, name, PlainWeight(tensor))
         drafter.requires_grad_(False).eval()

@@ -13,6 +13,7 @@ import torch
 from ...commands import MAX_BLOCK_SIZE, GenerationSettings, Message, WeightFormat
 from ...decoding.decoder import Decoder, Prompt, Round
 from ...decoding.readings import Reading, better_reading
+from ...hub.published_drafters import Reported
 from ...kv_cache.cache import Cache
 from ...models.packed import format_of_target
 from ...speculation.calibration import NUM_BINS, bin_of
@@ -88,6 +89,8 @@ class SelfTest:
     """The acceptance length of the same pair in bf16, where that is known."""
     better: Reading | None = None
     """Another way to read the drafter's config that drafts clearly better."""
+    reported: Reported | None = None
+    """What the drafter's makers say of it, where that is known."""
 
     @property
     def first_rate(self) -> float:
@@ -112,8 +115,9 @@ class SelfTest:
 
     @property
     def verdict(self) -> str:
-        """What the test found, in one to three sentences for people."""
-        return " ".join(filter(None, (self._drafter_verdict(), self._format_verdict(), self._text_verdict())))
+        """What the test found, in one to four sentences for people."""
+        reported = "" if self.reported is None else self.reported.beside(self.acceptance_length)
+        return " ".join(filter(None, (self._drafter_verdict(), reported, self._format_verdict(), self._text_verdict())))
 
     def _drafter_verdict(self) -> str:
         rate = f"the first drafted token is right {self.first_rate:.0%} of the time"

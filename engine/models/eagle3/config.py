@@ -176,6 +176,8 @@ def _read(fields: Fields, layers: Fields, tables: OwnTables, older_norms: bool) 
     layers.text("hidden_act", ("silu",), "silu")
     refuse_unread(layers)
     taps = fields.integers(TAPS, 0, MAX_LAYERS) if TAPS in fields else ()
+    if TAPS in fields and not taps:
+        _refuse(f"that reads no layer of its target ({TAPS})")
     if fields.integer("num_aux_hidden_states", 1, MAX_LAYERS, len(taps) or 3) != (len(taps) or 3):
         _refuse(f"that reads another number of layers than it names (num_aux_hidden_states, {TAPS})")
     each, together = fields.flag("fc_norm", False) or older_norms, fields.flag("norm_before_fc", False)

@@ -45,7 +45,7 @@ class TilePass(Gemma4DecodePass):
         self._number = number
         moe = target.config.moe
         assert moe is not None
-        self._nothing = Assignment.allocate(moe.num_experts, moe.top_k, target.device)
+        self._nothing = Assignment.allocate(moe.num_experts, moe.top_k, target.device, self.tiles.pairs)
 
     def share(self, rows: WideRows, first: TilePass) -> None:
         """Makes the tile use its part of the tensors that all tiles have together, and the first tile's where only one
@@ -114,7 +114,7 @@ class WideRows:
         self.out = HeadOutput.allocate(config.vocab_size, tiles.head, device, rows=rows)
         self.normed, self.expert_input, self.pairs = zeros(hidden), zeros(hidden), zeros(moe.top_k, hidden)
         self.pair_act = zeros(moe.top_k, moe.intermediate_size).flatten(0, 1)
-        self.assignment = WideAssignment.allocate(MOST_TILES, moe.num_experts, moe.top_k, device)
+        self.assignment = WideAssignment.allocate(MOST_TILES, moe.num_experts, moe.top_k, device, tiles.pairs)
 
 
 class Gemma4WidePass:

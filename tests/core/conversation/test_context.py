@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from dflash_tui.core.attachments.attachment import Attachment
-from dflash_tui.core.conversation.context import MARKUP, Ruler, fit, room_words, summary_request
+from dflash_tui.core.conversation.context import MARKUP, Ruler, fit, summary_request
 from dflash_tui.core.conversation.folds import before_question, behind_question, folds, words_of
 from dflash_tui.core.conversation.question_context import Carried, QuestionContext, messages_of, pastes_in
 from dflash_tui.core.conversation.turn import Turn
@@ -62,11 +62,6 @@ def test_a_question_that_never_fits() -> None:
     assert fit([], None, "short", 150, words, file).left_out is None
 
 
-def test_a_question_that_fits_alone_only() -> None:
-    found = fit(talk(3), None, LONG, 250, words)
-    assert found.left_out == (1, 2, 3)
-
-
 def test_the_summary_is_of_what_goes() -> None:
     said = talk(6)
     request = summary_request(said, (1, 2, 3), None, 100_000, words)
@@ -97,11 +92,6 @@ def test_a_source_that_counts_is_believed() -> None:
     assert ruler.prompt([Message("user", "hi")]) == 77 and ruler.text("hi") == 77
     assert asked[0].messages and asked[1].prompt == "hi"
     assert ruler.text("") == 0
-
-
-def test_words_for_what_is_left() -> None:
-    assert room_words(6592, 8192) == "about 1,600 tokens still fit, some 1,200 words"
-    assert room_words(8191, 8192) == room_words(9000, 8192) == "next to nothing more fits"
 
 
 def test_folded_lines_and_their_texts_are_in_the_same_order() -> None:

@@ -19,7 +19,7 @@ from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.desk.face import Change, MessagePlace, Question, Result, Summary, View
 from dflash_tui.core.race.opponent import Opponent
-from dflash_tui.core.race.race import Joules, Race
+from dflash_tui.core.race.race import Race
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Capabilities, Emit, SourceFactory
 from dflash_tui.core.text.fences import CodeBlock
@@ -155,8 +155,8 @@ class Listener:
     def sum_up(self, ask: Ask, then: Callable[[Summary], None]) -> None:
         then(Summary(self.summary or ""))
 
-    def race(self, create: Callable[[Joules], Race], opponent: Opponent | None) -> None:
-        self.races.append(create(lambda: None))
+    def race(self, create: Callable[[], Race], opponent: Opponent | None) -> None:
+        self.races.append(create())
 
 
 class Seat:

@@ -8,10 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from dflash_tui.core.figures.gpu import EnergyIntegrator, GpuCard, GpuMonitor, GpuReading, NvidiaCard
+from dflash_tui.core.figures.gpu import GpuCard, GpuMonitor, GpuReading, NvidiaCard
 from tests.surroundings import threads
 
 
@@ -55,47 +53,7 @@ class Library:
 
 def test_a_card_is_read() -> None:
     reading = NvidiaCard(Library()).read()
-    assert reading == GpuReading("NVIDIA H200", 0.79, 72 * 10**9, 141 * 10**9, 486.0, 61, 5000.5)
-
-
-def test_what_a_card_keeps_to_itself_is_left_out() -> None:
-    card = NvidiaCard(Library("nvmlDeviceGetUtilizationRates", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetMemoryInfo"))
-    reading = card.read()
-    assert (reading.utilisation, reading.watts, reading.memory_used) == (None, None, None)
-    assert reading.celsius == 61
-
-
-def test_without_a_counter_the_power_is_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    card = NvidiaCard(Library("nvmlDeviceGetTotalEnergyConsumption"))
-    clock = iter([10.0, 10.5, 12.5])
-    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
-    assert [card.read().joules for _ in range(3)] == [0.0, 243.0, 1215.0]
-    silent = NvidiaCard(Library("nvmlDeviceGetTotalEnergyConsumption", "nvmlDeviceGetPowerUsage"))
-    assert silent.read().joules is None
-
-
-@given(st.lists(st.tuples(st.floats(0.01, 2), st.floats(0, 700)), min_size=2, max_size=20))
-def test_energy_lies_between_the_least_and_the_most_power(samples: list[tuple[float, float]]) -> None:
-    integrator, now = EnergyIntegrator(), 0.0
-    for pause, watts in samples:
-        now += pause
-        integrator.add(now, watts)
-    seconds = now - samples[0][0]
-    powers = [watts for _, watts in samples]
-    assert min(powers) * seconds - 1e-6 <= integrator.joules <= max(powers) * seconds + 1e-6
-
-
-class CountingCard:
-    """Every reading uses a joule more; the fifth fails."""
-
-    def __init__(self) -> None:
-        self.readings = 0
-
-    def read(self) -> GpuReading:
-        self.readings += 1
-        if self.readings == 5:
-            raise NvmlError("the card fell off the bus")
-        return GpuReading("card", joules=float(self.readings))
+    assert reading == GpuReading("NVIDIA H200", 0.79, 72 * 10**9, 141 * 10**9, 486.0, 61)
 
 
 def until(condition: Any) -> None:
@@ -105,28 +63,19 @@ def until(condition: Any) -> None:
         time.sleep(0.002)
 
 
-def test_the_monitor_forgets_a_card_that_goes_away() -> None:
-    card = CountingCard()
-    monitor = GpuMonitor(lambda: card, seconds=0.005)
-    monitor.start()
-    until(lambda: card.readings >= 5 and monitor.latest is None)
-    assert monitor.joules() is None
-
-
 def test_the_monitor_reads_until_it_is_stopped() -> None:
     lock = threading.Event()
 
     class Steady:
         def read(self) -> GpuReading:
             lock.set()
-            return GpuReading("card", joules=3.0)
+            return GpuReading("card")
 
     before = threads("gpu")
     monitor = GpuMonitor(Steady, seconds=0.005)
     monitor.start()
     assert lock.wait(60)
     until(lambda: monitor.latest is not None)
-    assert monitor.joules() == 3.0
     monitor.stop()
     until(lambda: threads("gpu") <= before)
 
@@ -142,4 +91,4 @@ def test_without_a_card_nothing_is_said(failure: Exception | None) -> None:
     monitor = GpuMonitor(find, seconds=0.001)
     monitor.start()
     until(lambda: threads("gpu") <= before)
-    assert monitor.latest is None and monitor.joules() is None
+    assert monitor.latest is None

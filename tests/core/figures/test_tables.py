@@ -9,7 +9,7 @@ from hypothesis import given
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.figures.gpu import GpuReading
 from dflash_tui.core.figures.pass_costs import pass_costs
-from dflash_tui.core.figures.statistics import RoundCost, TurnSnapshot
+from dflash_tui.core.figures.statistics import TurnSnapshot
 from dflash_tui.core.figures.table import Table
 from dflash_tui.core.figures.tables import BEYOND_MEMORY, GaugeFacts, tables
 from engine.events import Step, TurnStarted
@@ -67,23 +67,9 @@ def test_who_guessed_and_how_often_wide_rounds_kept_how_many() -> None:
     assert [row[0] for row in made["histogram"].rows] == [*map(str, range(16)), "20"]
 
 
-def test_what_was_not_measured_is_not_said() -> None:
-    made = by_id(GaugeFacts())
-    assert set(made) == {"speed"} and not any("alone" in row[0] for row in made["speed"].rows)
-
-
 def test_the_card_is_described_as_far_as_it_tells() -> None:
     made = by_id(GaugeFacts(gpu=GpuReading("H200", 0.5, watts=300.0)))
     assert made["gpu"].title == "H200" and [row[0] for row in made["gpu"].rows] == ["busy", "power"]
-
-
-def test_costs_leave_the_first_round_out() -> None:
-    history = RoundStore()
-    for index in range(4):
-        history.append(make_step(2, 5, index=index))
-    cost = history.cost(-1)
-    assert cost.rounds == 3 and cost.parts == (1.0, 2.0, 0.0)
-    assert RoundCost().parts == (0.0, 0.0, 0.0)
 
 
 def test_what_memory_allows_is_said_where_its_pace_is_known() -> None:

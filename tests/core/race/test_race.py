@@ -29,17 +29,15 @@ class Bench:
 
     def __init__(self, runs: int) -> None:
         self.sent: list[Command] = []
-        self.counter = 0.0
-        self.race = Race([QUESTION], LANES, runs, [self.sent.append], lambda: self.counter)
+        self.race = Race([QUESTION], LANES, runs, [self.sent.append])
 
     @property
     def asks(self) -> list[Ask]:
         return [command for command in self.sent if isinstance(command, Ask)]
 
     def answer(self) -> None:
-        """The newest question, taking ten joules."""
+        """The newest question."""
         ask = self.asks[-1]
-        self.counter += 10
         for event in answer_events(ask):
             self.race.apply(event)
 
@@ -60,6 +58,13 @@ def run_race(runs: int) -> tuple[Bench, RaceResult]:
     return bench, bench.race.result
 
 
+def test_the_order_of_the_lanes_alternates() -> None:
+    bench, _ = run_race(3)
+    order = [ask.settings for ask in bench.asks[1::2]]
+    forwards = [lane.settings for lane in LANES]
+    assert order == [*forwards, *reversed(forwards), *forwards]
+
+
 def test_every_measured_run_follows_a_short_one_of_its_own_lane() -> None:
     bench, _ = run_race(2)
     warm_ups, measured = bench.asks[::2], bench.asks[1::2]
@@ -67,15 +72,6 @@ def test_every_measured_run_follows_a_short_one_of_its_own_lane() -> None:
         assert short.messages != whole.messages == (QUESTION,)
         assert replace(short.settings, max_new_tokens=200) == whole.settings
         assert short.settings.max_new_tokens < 200
-
-
-def test_the_next_question_waits_for_the_answer() -> None:
-    bench = Bench(1)
-    bench.race.start()
-    for asked in range(1, 7):
-        assert len(bench.asks) == asked
-        bench.answer()
-    assert len(bench.asks) == 6 and bench.race.over and bench.race.idle
 
 
 def test_figures_are_medians_and_the_speed_up_is_per_token() -> None:
@@ -87,7 +83,6 @@ def test_figures_are_medians_and_the_speed_up_is_per_token() -> None:
     assert wide.tok_s == pytest.approx(20)  # four tokens in 0.2 s behind the first
     assert wide.ttft_ms == pytest.approx(100) and wide.decode_ms == pytest.approx(200)
     assert (wide.target_passes, wide.draft_passes, wide.num_tokens) == (3, 2, 5)
-    assert wide.joules == 10
 
 
 def raced(alone_ms: Sequence[float], *drafted_ms: Sequence[float]) -> RaceResult:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from dflash_tui.core.rounds.cells import round_cells, round_summary, show_blanks
+from dflash_tui.core.rounds.cells import round_cells, show_blanks
 from engine.events import Step
 from support.events_for_tests import make_step
 from tests.core.rounds_for_tests import rounds
@@ -33,27 +33,6 @@ def test_the_correction_follows_the_guess_it_replaces() -> None:
         "discarded",
         "discarded",
     ]
-
-
-def test_drafts_behind_a_stop_token_were_not_rejected() -> None:
-    fates = [cell.fate for cell in round_cells(make_step(2, 4, ending="stop"))]
-    assert fates == ["accepted", "accepted", "ended", "ended"]
-
-
-def test_drafts_that_nobody_looked_at_were_not_rejected() -> None:
-    fates = [cell.fate for cell in round_cells(replace(make_step(1, 5), verify_width=4))]
-    assert fates == ["accepted", "rejected", "corrected", "discarded", "unverified", "unverified"]
-
-
-def test_summaries() -> None:
-    assert round_summary(make_step(8, 15)) == "kept 8 of 15 guesses, then corrected"
-    assert round_summary(make_step(15, 15)) == "kept 15 of 15 guesses, plus a bonus"
-    assert "ended" in round_summary(make_step(3, 15, ending="stop"))
-    assert "alone" in round_summary(make_step(0, 0))
-    assert (
-        round_summary(replace(make_step(6, 15), verify_width=9)) == "kept 6 of 8 checked (15 guessed), then corrected"
-    )
-    assert round_summary(replace(make_step(0, 15), verify_width=1)).startswith("none of 15 guesses checked")
 
 
 def test_the_end_mark_has_one_name_drafted_or_written() -> None:

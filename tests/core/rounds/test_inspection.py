@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dflash_tui.app.widgets.rounds.step_table import Scene, scene_lines
 from dflash_tui.core.rounds.inspection import Inspection, inspect, inspect_step
 from engine.commands import Method
 from engine.events import DraftToken, EmittedToken, Match, Step, WidthChoice
@@ -127,16 +126,6 @@ def test_drafts_behind_the_verified_ones_were_never_looked_at() -> None:
     assert "chance of 12% and would have cost 0.40 ms, in which this text gets 0.28 tokens on" in chosen.why(3)
 
 
-def test_a_draft_of_which_nothing_was_looked_at() -> None:
-    own = EmittedToken(5, " sun", "plain", probability=0.625)
-    step = replace(step_at(0, verify_width=1), num_accepted=0, emitted=(own,), choice=WidthChoice(0.12, 0.4, 700.0))
-    seen = inspect_step(step, 0, 0, SEED)
-    assert [column.outcome for column in seen.columns] == ["plain", "unverified", "unverified", "unverified"]
-    assert seen.summary == "none of 4 guesses checked: the target wrote this token alone"
-    assert seen.why(0).startswith("No guess was looked at, for the next had a chance of 12%")
-    assert seen.why(0).endswith("The target's most likely token is “·sun” (62.5%).")
-
-
 @pytest.mark.parametrize(
     ("step", "word"),
     [
@@ -158,51 +147,12 @@ def test_what_was_looked_up_says_where_it_stood() -> None:
     assert inspect_step(step, 7, 107, None).match_words == ""
 
 
-def test_a_memory_is_spoken_of_where_there_is_one() -> None:
-    """It takes in the anchor's row and those kept; what fell never touched it."""
-    history = RoundStore()
-    for step in (make_step(0, 0, index=0), make_step(1, 3, index=1), make_step(3, 3, index=2)):
-        history.append(step)
-    said = [inspect(history, index, 40, SEED, None, recurs=True).memory for index in range(3)]
-    assert said == [
-        "",
-        "the memory takes in 2 of 4 rows; the 2 that fell never touched it",
-        "the memory takes in 4 of 4 rows",
-    ]
-    seen = inspect(history, 1, 40, SEED, None, recurs=True)
-    shown = [str(line) for line in scene_lines(Scene(seen), 80, 12)]
-    assert said[1] in shown
-    assert not any("memory" in str(line) for line in scene_lines(Scene(seen, phase="verify"), 80, 12))
-    assert inspect(history, 1, 40, SEED, None).memory == ""
-
-
-def test_the_cost_is_compared_only_with_what_was_measured() -> None:
-    assert "one at a time: not measured" in inspect_step(step_at(0), 0, 0, SEED).cost[0]
-    measured = inspect_step(step_at(0), 0, 0, SEED, plain_ms=6.0).cost
-    assert measured == (
-        "guess 3.1 + check 6.4 + rest 0.5 = 10.0 ms for 3 tokens · one at a time: 3 × 6.0 = 18.0 ms",
-        "10.0 ms for 3 tokens · one at a time: 3 × 6.0 = 18.0 ms",
-        "10.0 ms for 3 tokens · one at a time: 18.0 ms",
-    )
-    dear = inspect_step(step_at(0), 0, 0, SEED, plain_ms=9.0).cost[0]
-    assert dear.endswith("3 × 6.4 = 19.2 ms"), "one row costs no more than this round's check did"
-
-
-def test_the_end_mark_and_half_a_character_have_names() -> None:
-    step = step_at(0)
-    ended = replace(
-        step, emitted=(replace(step.emitted[0], text="", channel="control"), replace(step.emitted[1], text=""))
-    )
-    seen = inspect_step(ended, 0, 0, SEED)
-    assert "the end mark" in seen.why(0) and "half a character" in seen.why(1)
-
-
 @given(rounds())
 @FEW
 def test_the_summary_counts_what_was_verified(steps: list[Step]) -> None:
     for step, seen in zip(steps, inspections(steps), strict=True):
         if step.draft:
-            assert f"kept {step.num_accepted}" in seen.summary and f"{len(step.draft)} guesse" in seen.summary
+            assert f"kept {step.num_accepted}" in seen.summary and f"{len(step.draft)} guess" in seen.summary
             assert step.num_verified == len(step.draft)
 
 

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -137,29 +135,6 @@ def test_the_game_asks_before_the_target_has_spoken_and_once_a_round() -> None:
     assert motion.waiting and motion.step == 4
     motion.answer(8)
     assert motion.quiz.score == "1 of 2 right, off by 2.0 on average"
-
-
-def test_the_game_asks_about_what_is_checked() -> None:
-    """Who says more than that could never win."""
-    motion = SlowMotion()
-    motion.teach()
-    step = replace(make_step(1, 15, index=1, time=0.2), verify_width=3)
-    motion.begin(packed([make_step(0, 0, index=0), step]), 1, now=0.0)
-    motion.quiz = Quiz()
-    motion.change_phase(1)
-    assert motion.waiting and motion.num_guesses == 2
-
-
-def test_stepping_by_hand_meets_the_question_too() -> None:
-    motion = motion_at(3)
-    motion.quiz = Quiz()
-    motion.change_phase(1)
-    assert motion.waiting and motion.phase == "draft"
-    motion.change_phase(1)
-    assert motion.waiting and motion.phase == "draft", "the verdict must not show before the guess"
-    motion.change_phase(-1)
-    motion.change_phase(-1)
-    assert motion.step == 2 and not motion.waiting
 
 
 @given(st.lists(st.tuples(st.integers(0, 15), st.integers(0, 15)), min_size=1, max_size=20))

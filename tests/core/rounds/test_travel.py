@@ -110,12 +110,3 @@ def test_a_number_outside_leads_to_the_nearest_round(conversation: list[list[Ste
     travel, places, _ = travels(conversation)
     last = len(conversation[0]) - 1
     assert travel.at(places[0].turn, number) == Position(places[0].turn, min(max(number, 0), last))
-
-
-@given(rounds())
-@FEW
-def test_an_answer_is_looked_at_from_its_first_draft_on(steps: list[Step]) -> None:
-    travel, places, steps = travels([steps])
-    drafted = [place for place, step in zip(places, steps, strict=True) if step.draft]
-    assert travel.beginning(1) == (drafted[0] if drafted else places[min(1, len(places) - 1)])
-    assert travel.beginning(2) is None

@@ -110,16 +110,6 @@ def test_every_position_of_a_tree_has_a_sentence(step: Step) -> None:
     assert set(outcomes[num_positions(step) :]) <= {"unverified", "bonus"} and "ended" not in outcomes
 
 
-def test_a_round_with_a_tree_is_summed_up() -> None:
-    assert seen(SECOND).summary == "kept 3, plus a bonus · checked a tree of 15 over 5 positions"
-    assert seen(NONE).summary == "kept 0, then corrected · checked a tree of 15 over 5 positions"
-    assert seen(make_tree_step((9,), rows=3)).summary.endswith("checked a tree of 2 over 2 positions")
-    assert seen(make_tree_step((9,), rows=2)).summary.endswith("checked a tree of 1 over 1 position")
-    stopped = replace(SECOND, emitted=SECOND.emitted[:3])
-    assert seen(stopped).summary.startswith("kept 3, then the answer ended: the rest was not needed ·")
-    assert {column.outcome for column in seen(stopped).columns[3:5]} == {"ended"}
-
-
 def test_phases_show_the_block_then_all_choices_then_verdicts() -> None:
     assert cells(SECOND, "or 2nd", "block") == []
     assert cells(SECOND, "or 2nd", "draft") == cells(SECOND, "or 2nd", "verify") == ["·w1b", "·w2b", "·w3b"]

@@ -9,7 +9,6 @@ import pytest
 
 from dflash_tui.core.sessions.archive import (
     ArchiveError,
-    OpenElsewhere,
     conversation_markdown,
     find_session,
     list_sessions,
@@ -61,13 +60,6 @@ def test_a_title_takes_the_place_of_the_first_question(tmp_path: Path) -> None:
     assert list_sessions(tmp_path)[0].name == load_session(path).name == "Sums"
     append_title(path, "")
     assert list_sessions(tmp_path)[0].name == load_session(path).name == "question"
-
-
-def test_a_title_does_not_mix_with_a_line_that_was_cut(tmp_path: Path) -> None:
-    path = write(tmp_path, "question")
-    path.write_bytes(path.read_bytes()[:-5])
-    append_title(path, "Sums")
-    assert (load_session(path).title, load_session(path).turns[0].answer) == ("Sums", "Four.")
 
 
 def test_a_title_while_another_window_writes(tmp_path: Path) -> None:
@@ -137,15 +129,6 @@ def test_a_conversation_goes_on_in_its_own_file(tmp_path: Path) -> None:
     assert path.read_bytes().startswith(whole)
 
 
-def test_resuming_without_a_question_changes_nothing(tmp_path: Path) -> None:
-    path = write(tmp_path, "one")
-    before = path.read_bytes()
-    _, log = reopen(path)
-    log.record(EngineReady("org/other", None, "cpu", "float32", 1, 4096, 1.0))
-    log.close()
-    assert path.read_bytes() == before
-
-
 def test_one_window_at_a_time_goes_on_with_a_conversation(tmp_path: Path) -> None:
     path = write(tmp_path, "one")
     _, log = reopen(path)
@@ -189,13 +172,3 @@ def test_markdown_quotes_the_questions_and_keeps_the_answers_verbatim(tmp_path: 
 )
 def test_markdown_says_that_an_answer_is_not_whole(tmp_path: Path, reason: str | None, said: str) -> None:
     assert said in conversation_markdown(load_session(write(tmp_path, "one", reason=reason)))
-
-
-def test_the_latest_is_open_elsewhere(tmp_path: Path) -> None:
-    free = write(tmp_path, "about boats", at=1)
-    open_now = [reopen(write(tmp_path, "about drones", at=number)) for number in (2, 3)]
-    with pytest.raises(OpenElsewhere, match="about drones") as raised:
-        reopen_latest(tmp_path)
-    assert "about boats" in raised.value.hint and raised.value.hint.endswith(free.stem)
-    for _, log in open_now:
-        log.close()

@@ -19,8 +19,10 @@ from engine.decoding.host_rounds import HostRounds
 from engine.errors import WeightsFailure
 from engine.kv_cache.cache import Cache
 from engine.models.dflash.modules import DFlashDrafter
+from engine.rounds.step import Match
 from engine.sampling.sampling import Samples, sample
 from engine.speculation.auto import Auto
+from engine.speculation.choice import LookupOutcome
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.trees import Node
 from support.divergence import first_divergence
@@ -268,3 +270,14 @@ def test_the_caches_hold_the_best_of_three_branches(right: int) -> None:
     tree = [Node(0, 1, choice, 0.3) for choice in range(3)]
     best = HostRounds(3)._verify(cast(Turn, turn), tree, [9, 1, 2, 3], [])
     assert best.ids == ran[-1] == [9, right] and best.accepted == 1
+
+
+@pytest.mark.parametrize(
+    ("emitted", "right", "failed"), [((1, 2), 2, False), ((1, 2, 3, 4), 3, False), ((1, 9), 1, True)]
+)
+def test_a_match_fails_only_where_the_text_goes_on_differently(
+    emitted: tuple[int, ...], right: int, failed: bool
+) -> None:
+    turn = SimpleNamespace(match=Match(5, 4), guess=lambda count: [1, 2, 3][:count])
+    outcome = Turn.lookup_outcome(cast(Turn, turn), emitted, taken=True)
+    assert outcome == LookupOutcome(5, right, failed, taken=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from torch import Tensor
 from engine.errors import WeightsFailure
 from engine.files import pinned_reader as staging
 from engine.files.headers import read_file_headers
-from engine.files.pinned_reader import HANDOVER, READERS, StoredTensor, read_staged, stored_tensors
+from engine.files.pinned_reader import READERS, StoredTensor, read_staged, stored_tensors
 from engine.files.tensors import read_tensors
 from tests.engine.conftest import CPU
 
@@ -59,15 +58,6 @@ def test_who_loads_may_be_in_inference_mode(stored: tuple[Path, dict[str, Tensor
     with torch.inference_mode():
         arrived = dict(read_staged(found_in(path), CPU))
     assert all(torch.equal(arrived[name], tensor) for name, tensor in tensors.items())
-
-
-def test_readers_get_the_interpreter_sooner_while_they_read(stored: tuple[Path, dict[str, Tensor]]) -> None:
-    before = sys.getswitchinterval()
-    arriving = read_staged(found_in(stored[0]), CPU)
-    next(arriving)
-    assert sys.getswitchinterval() == pytest.approx(HANDOVER) != pytest.approx(before)
-    arriving.close()
-    assert sys.getswitchinterval() == pytest.approx(before)
 
 
 def test_the_host_holds_only_the_buffers(

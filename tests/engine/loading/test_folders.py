@@ -4,7 +4,6 @@ folder, which is said."""
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -81,15 +80,6 @@ def test_a_head_of_its_own_behind_a_tied_config_is_refused(tmp_path: Path) -> No
                 load_target(folder, CPU, no_progress)
         else:
             load_target(folder, CPU, no_progress)
-
-
-def test_parts_of_a_config_that_disagree_on_the_head_go_by_the_files(tmp_path: Path) -> None:
-    folder = tmp_path / "pair"
-    shutil.copytree(PAIR, folder)
-    config = json.loads((folder / "config.json").read_text())
-    config["text_config"]["tie_word_embeddings"] = True
-    (folder / "config.json").write_text(json.dumps({**config, "tie_word_embeddings": False}))
-    load_target(folder, CPU, no_progress)
 
 
 def test_widths_that_no_packed_weight_has_are_told(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import fields, replace
 from itertools import count
-from pathlib import Path
 
 import pytest
 import torch
@@ -14,16 +13,13 @@ import torch
 from engine import runner
 from engine.commands import EngineOptions
 from engine.decoding.decoder import Decoder, Prompt
-from engine.decoding.device_rounds import DeviceRounds
 from engine.events import EngineReady, Event, LoadProgress
 from engine.kernels.decode.tiling.target_tiles import target_tiles
-from engine.kernels.decode.tiling.tiles import Tiles, draft_tiles, with_least_memory
-from engine.kernels.toolchain.card import HOPPER, Card, representative, stand_in
+from engine.kernels.decode.tiling.tiles import draft_tiles, with_least_memory
+from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.weights.int8 import Int8Weight
-from engine.loading.choose_rounds import Say, Tiling, TimedTiles, derived_tiles, identity_of
+from engine.loading.choose_rounds import Say, Tiling
 from engine.loading.memory_plan import Drafting, plan_memory
-from engine.measured.store import store
-from engine.measured.tiles import as_data
 from engine.models.dflash.weights import DraftWeights, hold_in_8_bits
 from engine.models.merged_weights import LayerWeights
 from engine.runner import Runner
@@ -74,39 +70,6 @@ def test_rounds_on_the_device_draft_by_the_plan(
     assert (head is not None) == way.head_in_8_bits
     best = target_tiles(None, HOPPER), draft_tiles(way.in_8_bits, HOPPER)
     assert list(ways) == [best, tuple(map(with_least_memory, best))]
-
-
-@pytest.mark.parametrize("card", [HOPPER, representative(89)], ids=["measured", "unmeasured"])
-def test_tiles_are_timed_at_the_first_start_on_a_card_that_nobody_measured(
-    card: Card, dense_pair: TinyPair, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    folders = (dense_pair.folder / "target", dense_pair.folder / "drafter")
-    made = Runner(Decoder(dense_pair.target, dense_pair.drafter, 512), ChatTokenizer(folders[0]))
-    plan = replace(plan_memory(*folders, 512, CPU), device_rounds=True)
-    tried: list[Sequence[Tiling]] = []
-    timed: list[Decoder] = []
-
-    def choose(decoder: Decoder, _prompt: Prompt, _head: Int8Weight | None, ways: Sequence[Tiling], _say: Say) -> None:
-        tried.append(ways)
-        decoder.use_rounds(DeviceRounds.__new__(DeviceRounds))
-
-    def time(decoder: Decoder, *_others: object) -> TimedTiles:
-        timed.append(decoder)
-        tiles = replace(derived_tiles(decoder, False)[0], qkv=Tiles(64, 64))
-        store("tiles", identity_of(decoder, False), as_data(tiles, None))
-        return TimedTiles([], 1.0, complete=True)
-
-    monkeypatch.setattr(runner, "choose_rounds", choose)
-    monkeypatch.setattr(runner, "time_tiles", time)
-    stand_in(card)
-    try:
-        made.prepare_rounds(plan, lambda _event: None)
-        made.prepare_rounds(plan, lambda _event: None)
-    finally:
-        stand_in(HOPPER)
-    assert len(timed) == (card != HOPPER)
-    assert tried[0][0][0].qkv.columns == 32 and tried[1][0][0].qkv.columns == (32 if card == HOPPER else 64)
 
 
 def test_a_drafter_in_8_bits_drafts_with_the_copies_weights(dense_pair: TinyPair) -> None:

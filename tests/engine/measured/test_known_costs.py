@@ -77,8 +77,3 @@ def test_where_nothing_can_be_kept_it_is_timed_every_time(cache: Path) -> None:
     (cache / "dflash-chat").write_text("a file, not a folder")
     assert known_costs(CARD, lambda: TABLE) == TABLE
     assert known_costs(CARD, lambda: SLOWER) == SLOWER
-
-
-def test_nothing_is_kept_of_what_could_not_be_timed() -> None:
-    assert known_costs(CARD, lambda: None) is None
-    assert known_costs(CARD, lambda: TABLE) == TABLE

@@ -39,7 +39,7 @@ def test_speculators_is_read_to_the_same_description(second: bool) -> None:
     ("changes", "said"),
     [
         *(({"speculators_model_type": kind}, what) for kind, what in SPECULATORS.items()),
-        ({"speculators_model_type": "novel"}, "speculators_model_type"),
+        *(({"speculators_model_type": kind}, "speculators_model_type") for kind in ("novel", [], {}, 3)),
         ({"draft_vocab_size": 513}, "draft_vocab_size"),
         ({"aux_hidden_state_layer_ids": [0, 2]}, "reads the target's embedding"),
         ({"mask_token_id": None}, "mask_token_id"),
@@ -65,6 +65,7 @@ def test_what_speculators_has_besides_is_refused_by_name(changes: dict[str, Any]
         ({"eagle_config": {"use_aux_hidden_state": False}}, "EAGLE-1"),
         ({"dspark_rank": 1}, "inside of a target"),
         ({"architectures": ["Novel"]}, "a 'Novel' model"),
+        ({"architectures": [["Novel"]]}, "Novel"),
     ],
 )
 def test_other_formats_are_refused_in_a_sentence_that_says_what_they_are(changes: dict[str, Any], said: str) -> None:

@@ -107,7 +107,7 @@ TENSORS = (
     *("layers.1.input_layernorm.weight", "layers.1.self_attn.k_proj.weight", "layers.1.mlp.down_proj.weight"),
 )
 SECOND = torch.tensor([1])
-OUTSIDE: list[Any] = [[0, 3], [1, 1], [-1, 2], [1 << 9], "0", [[1]]]
+OUTSIDE: list[Any] = [[], [0, 3], [1, 1], [-1, 2], [1 << 9], "0", [[1]]]
 NUMBERS = "eagle_aux_hidden_state_layer_ids"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +13,10 @@ from torch import Tensor
 from transformers import GptOssForCausalLM, Mxfp4Config
 
 from engine.errors import UsageFailure, WeightsFailure
-from engine.hub.pairs import known_drafter
 from engine.kernels.weights.kinds import weight_of
 from engine.loading.checkpoint import load_drafter, load_target, read_target_config
 from engine.loading.stored_format import stored_format
 from engine.models.packed import PackedLinear
-from engine.models.registry import family_of
 from engine.models.target import TargetModel
 from engine.tokenization.tokenizer import stream_of
 from support.checkpoints import FULL, drafter_config, write_drafter
@@ -108,16 +105,6 @@ def test_floats_lie_transposed_and_are_the_same_model(small: Small, tmp_path: Pa
         load_target(tmp_path, CPU, no_progress, weights="mxfp4")
     with pytest.raises(UsageFailure, match="weights are MXFP4; rounding them again to INT4"):
         load_target(small.path, CPU, no_progress, weights="int4")
-
-
-def test_the_published_pair_is_known(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"model_type": "gpt_oss", "hidden_size": 2880, "num_hidden_layers": 24}')
-    assert known_drafter(tmp_path) == "z-lab/gpt-oss-20b-DFlash"
-    published = Path("engine/lab/bench/configs/gpt-oss-20b.json")
-    config = json.loads(published.read_text())
-    read = family_of(config).read_config
-    assert set(read(config, {"eos_token_id": [200002, 199999, 200012]}).stop_token_ids) == {200002, 199999, 200012}
-    assert set(read(config, None).stop_token_ids) == {200002, 200012}
 
 
 # --- messages

@@ -53,3 +53,4 @@ def test_a_continuation_repeats_its_period_and_ends_with_a_stop_token() -> None:
     assert continuation([1, 2, 3], 2, 5) == [2, 3, 2, 3, 2]
     assert continuation([1, 2, 3, 4], 4, 9, stops={3}) == [1, 2, 3]
     assert continuation([1, 2, 3], 3, 2) == [1, 2]
+    assert continuation([4, 7], 1, 3) == [7, 7, 7]

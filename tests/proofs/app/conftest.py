@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dflash_tui.core.platforms import TERMINALS
 from tests.app.conftest import (
     _not_every_frame_is_drawn,
     _notices_stay,
@@ -13,6 +12,3 @@ from tests.app.conftest import (
 )
 
 __all__ = ["_not_every_frame_is_drawn", "_notices_stay", "_shared", "_style_sheets_are_parsed_once", "chat", "launch"]
-
-collect_ignore = [] if TERMINALS else ["test_keyboard.py"]
-"""What reads a terminal's file can't be imported where there is none."""

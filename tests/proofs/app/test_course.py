@@ -14,8 +14,7 @@ from dflash_tui.app.course import CourseApp
 from dflash_tui.app.screens.course import CourseScreen
 from dflash_tui.app.widgets.rounds.large_round import LargeRound
 from dflash_tui.app.widgets.rounds.step_table import StepTable
-from dflash_tui.app.widgets.token_log import TokenLog
-from dflash_tui.core.lesson.course import Course, Written
+from dflash_tui.core.lesson.course import Course
 from dflash_tui.core.lesson.lesson import open_lesson
 from dflash_tui.core.lesson.tour import open_tour
 from dflash_tui.core.settings.config import ScreenOptions
@@ -90,30 +89,6 @@ async def test_a_round_plays_phase_by_phase_and_its_neighbours_can_be_seen(cours
         before = table.scene.inspection.step.index
         await pilot.press("full_stop", "full_stop", "comma")
         assert table.scene.inspection.step.index == before + 1
-
-
-async def test_a_race_tells_its_result_last(course: Open) -> None:
-    async with course(open_lesson(), moves=True) as (screen, pilot):
-        screen.playing = False
-        await screen.action_go(5)
-        screen.playing = False
-        for share, told in ((0.5, False), (1, True)):
-            screen.seconds = share * screen.page.seconds
-            screen.draw()
-            await pilot.pause()
-            assert ("2.54×" in shown(screen)) == told
-
-
-async def test_an_answer_writes_itself_and_space_pauses_it(course: Open) -> None:
-    async with course(open_lesson(), moves=True) as (screen, pilot):
-        log, view = screen.query_one(TokenLog), screen.page.view
-        assert isinstance(view, Written) and len(log.text) < len(view.answer.text) / 2
-        await pilot.press("space")
-        stood = screen.seconds
-        await pilot.pause(0.2)
-        assert screen.seconds == stood and not screen.playing
-        await screen.advance(screen.page.seconds)
-        assert log.text.strip() == view.answer.text.strip()
 
 
 async def test_the_tour_plays_from_page_to_page_and_a_key_pauses_it(course: Open) -> None:

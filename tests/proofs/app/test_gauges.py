@@ -6,12 +6,11 @@ import pytest
 from textual.widgets import Static
 
 from dflash_tui.app.screens.statistics import StatisticsScreen
-from dflash_tui.app.widgets.gauge_panel import WISHES, GaugePanel, Panel
+from dflash_tui.app.widgets.gauge_panel import WISHES
 from dflash_tui.app.widgets.gauges import Gauge, HistogramGauge, PositionGauge, RateGauge
 from dflash_tui.app.widgets.meters import CostGauge
 from dflash_tui.core.figures.gpu import GpuReading
 from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
-from dflash_tui.core.settings.config import ScreenOptions
 from tests.app.conftest import Driver, Launch
 
 CARD = GpuReading("NVIDIA H200", 0.79, 72 * 10**9, 141 * 10**9, 486.0, 61)
@@ -73,24 +72,3 @@ async def test_a_table_stands_behind_every_gauge(launch: Launch) -> None:
         words = "\n".join(str(table.render()) for table in chat.app.screen.query(Static))
         assert TOKENS_PER_ROUND.name in words and "rounds that got there" in words
         assert "num_" not in words
-
-
-@pytest.mark.parametrize("size", [(120, 36), (80, 24)])
-async def test_gauges_come_with_the_first_answer_and_are_as_wide_as_one_wants(
-    launch: Launch, size: tuple[int, int]
-) -> None:
-    async with launch(size=size, answer="ok", notices=True) as chat:
-        panel, gauges = chat.screen.query_one(Panel), chat.screen.query_one(GaugePanel)
-        assert not gauges.visible
-        await chat.ask_and_wait()
-        await chat.until(lambda: gauges.visible)
-        full = panel.size.area
-        await chat.pilot.press("f2")
-        await chat.until(lambda: 0 < panel.size.area < full)
-        assert 'gauges = "narrow"' in chat.notices()
-        await chat.ask("/gauges off")
-        await chat.until(lambda: not panel.display)
-        await chat.pilot.press("f2", "escape")  # Esc takes the notice away, which has a line of the screen
-        await chat.until(lambda: panel.display and panel.size.area == full)
-    async with launch(size=size, screen_options=ScreenOptions(gauges="off")) as chat:
-        assert not chat.screen.query_one(Panel).display

@@ -10,7 +10,6 @@ import pytest
 
 from dflash_tui.app.application import ChatApp
 from dflash_tui.app.widgets.rounds.replay_bar import ReplayBar
-from dflash_tui.app.widgets.rounds.scrubber import Scrubber
 from dflash_tui.app.widgets.token_log import TokenLog
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.replay.bundled import find_recording
@@ -90,21 +89,6 @@ async def test_a_jump_shows_what_playing_shows(part: float) -> None:
             assert num_rounds(replay) == wanted
         await replay.pilot.pause()
         assert shown(replay) == expected
-
-
-async def test_rounds_to_come_are_reached_by_number_and_by_the_scrubber() -> None:
-    async with replaying(find_recording("html"), pace=SLOW) as replay:
-        await paused(replay)
-        await replay.pilot.press("f3", "9", "0", "enter")
-        assert replay.screen.viewer.position == Position(1, 90) and replay.source.played == 91
-        scrubber = replay.screen.query_one(Scrubber)
-        assert (scrubber.step, scrubber.count) == (90, 110)
-        scrubber.post_message(Scrubber.Moved(105))
-        await replay.until(lambda: replay.screen.viewer.position == Position(1, 105))
-        assert replay.source.played == 106
-        scrubber.post_message(Scrubber.Moved(20))
-        await replay.until(lambda: replay.screen.viewer.position == Position(1, 20))
-        assert replay.source.played == 106, "a look back takes nothing back"
 
 
 async def test_playing_goes_on_from_where_the_user_looks() -> None:

@@ -42,7 +42,6 @@ def test_late_is_later_than_the_quickest_answer(clock: Clock) -> None:
     assert not line.backed_up and not line.expects
 
 
-@pytest.mark.terminals
 @pytest.mark.parametrize("answers", [True, False])
 def test_over_ssh_the_chat_streams_and_leaves(answers: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.2 22")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from textual.command import CommandInput, CommandList
+from textual.command import CommandList
 
 from dflash_tui.app.actions import ACTIONS
-from dflash_tui.app.ascii import ASCII
-from dflash_tui.app.screens.palette import Palette
 from dflash_tui.app.widgets.completion_menu import CompletionMenu
 from dflash_tui.app.widgets.status import BEFORE, HELP, LOOKING, PROJECT, RACE, RUNNING, SAVE
-from dflash_tui.core.settings.config import ScreenOptions
 from tests.app.conftest import Launch
 
 
@@ -65,22 +62,3 @@ def test_keys_are_offered_in_the_words_of_the_table() -> None:
     for offered in (*BEFORE, *RUNNING, *LOOKING, RACE, PROJECT, SAVE, HELP):
         words = offered.partition(" ")[2]
         assert any(label.startswith(words) for label in labels), offered
-
-
-async def test_pages_of_a_list_that_is_not_there_yet(launch: Launch) -> None:
-    async with launch() as chat:
-        for key in ("ctrl+p", "pagedown", "pageup", "end", "a", "pagedown"):
-            chat.app.simulate_key(key)
-        await chat.until(lambda: isinstance(chat.app.screen, Palette))
-        await chat.pilot.press("pagedown", "escape")
-        await chat.until(lambda: chat.app.screen is chat.screen)
-        assert chat.app._exception is None
-
-
-async def test_ascii_is_kept_to_in_textual_s_own_parts(launch: Launch) -> None:
-    async with launch(screen_options=ScreenOptions(ascii=True)) as chat:
-        await chat.pilot.press("ctrl+p")
-        await chat.until(lambda: bool(chat.app.screen.query(CommandInput)))
-        await chat.pilot.pause()
-        drawn = {mark for strip in chat.app.screen._compositor.render_strips() for mark in strip.text}
-        assert {mark for mark in drawn if not mark.isascii()} <= {chr(code) for code in ASCII}

@@ -6,8 +6,6 @@ import os
 import signal
 from pathlib import Path
 
-import pytest
-
 from dflash_tui.core.files.places import log_file, sessions_directory
 from dflash_tui.core.sessions.sessions import load_session
 from support.terminal import Terminal
@@ -71,7 +69,6 @@ def test_the_engine_is_not_imported_to_build_the_screen(tmp_path: Path) -> None:
         assert terminal.wait_for_exit() == 0
 
 
-@pytest.mark.terminals
 def test_what_is_typed_while_the_program_starts_is_asked(tmp_path: Path) -> None:
     """In lines at first, among what the terminal says of itself, then while the screen is being made."""
     listens, go = os.pipe()

@@ -30,22 +30,6 @@ async def test_the_end_of_an_answer_waits_for_no_frame(launch: Launch, monkeypat
         await chat.until(lambda: not chat.screen.chat.busy and "tokens a round" in chat.log.text)
 
 
-async def test_a_hurried_frame_comes_as_soon_as_the_terminal_took_the_one_before(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(FramePump, "interval", 60.0)
-    full, drawn = True, asyncio.Event()
-    chat = Chat(GenerationSettings(), send=lambda _command: None)
-    frames = FramePump(chat, EventQueue(SessionLog.nowhere()), lambda *_: drawn.set(), lambda: full)
-    running = asyncio.create_task(frames.run())
-    frames.hurry()
-    await asyncio.sleep(0.05)
-    assert not drawn.is_set()
-    full = False
-    await asyncio.wait_for(drawn.wait(), 5)
-    running.cancel()
-
-
 async def test_after_a_question_nothing_is_drawn_until_its_answer_begins(
     launch: Launch, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-from textual.widgets import Static
-
-from dflash_tui.app.screens.race import RaceScreen
 from engine.commands import Ask, Stop
 from engine.events import EngineError
-from tests.app.conftest import Driver, Launch
-
-STORY = "Once upon a time there was a drafter that guessed."
-
-
-def race_of(driver: Driver) -> RaceScreen:
-    assert isinstance(driver.app.screen, RaceScreen)
-    return driver.app.screen
-
-
-def text_of(screen: RaceScreen, name: str) -> str:
-    return str(screen.query_one(name, Static).render())
-
-
-async def open_race(driver: Driver, command: str = "/race Tell me a story") -> RaceScreen:
-    await driver.ask(command)
-    await driver.until(lambda: isinstance(driver.app.screen, RaceScreen))
-    return race_of(driver)
+from tests.app.conftest import Launch
+from tests.app.test_race_screen import STORY, open_race, text_of
 
 
 async def test_one_run_each_is_shown_and_the_others_follow_behind_it(launch: Launch) -> None:
@@ -82,14 +63,3 @@ async def test_an_error_brings_the_chat_back(launch: Launch) -> None:
         await driver.until(lambda: "The engine failed." in driver.notices())
         await driver.until(lambda: driver.app.screen is driver.screen)
         assert driver.screen.queue.diverted is None
-
-
-async def test_a_notice_of_the_race_is_in_sight(launch: Launch) -> None:
-    async with launch(answer=STORY, notices=True) as driver:
-        screen = await open_race(driver)
-        await driver.until(lambda: screen.race.result is not None)
-        await driver.pilot.press("end", "e")
-        await driver.until(lambda: bool(screen.query("Toast")))
-        toast = screen.query("Toast").first()
-        await driver.until(lambda: bool(toast.region))
-        assert str(toast.render()).startswith("Saved") and screen.get_widget_at(*toast.region.offset)[0] is toast

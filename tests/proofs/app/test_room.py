@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from dflash_tui.app.screens.asking import AskScreen
 from dflash_tui.app.widgets.meters import ContextGauge
 from dflash_tui.core.sessions.sessions import load_session
 from dflash_tui.core.source import Capabilities
 from engine.commands import Ask
-from engine.events import EngineError
 from support.scripted_engine import ScriptedEngine
 from tests.app.conftest import Driver, Launch
 
@@ -74,17 +71,3 @@ async def test_it_is_said_before(launch: Launch) -> None:
         gauge = chat.screen.query_one(ContextGauge).compact()
         assert any("$text-warning" in str(span.style) for span in gauge.spans)
         assert " left" in chat.screen.query_one("#status").render().plain
-
-
-@pytest.mark.parametrize("asked", [1, 2])
-async def test_a_refused_question_leaves_the_meter(launch: Launch, asked: int) -> None:
-    refused = EngineError("usage", "The conversation has 9 tokens, the context holds 8.", "Ask less.")
-    async with launch(answer=ANSWER) as chat:
-        for _ in range(asked):
-            await chat.ask_and_wait("one")
-        used = chat.screen.gauge_facts().turn.context_length
-        assert used
-        chat.engine.turn_error, chat.engine.answer = refused, []
-        await chat.ask_and_wait("two")
-        assert chat.screen.gauge_facts().turn.context_length == used
-        assert chat.screen.viewer.step is not None, "the answer before it can still be looked into"

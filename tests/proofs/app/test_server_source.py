@@ -58,7 +58,7 @@ async def test_what_it_can_not_set_is_grey_and_says_why(server: Callable) -> Non
 async def test_what_it_does_not_tell_is_said_to_be_unknown(server: Callable) -> None:
     async with server() as driver:
         await driver.ask_and_wait("hello")
-        assert driver.screen.chat.reducer.turn.acceptance.num_spec_steps > 5
+        assert driver.screen.chat.reducer.turn.snapshot.acceptance.num_spec_steps > 5
         strip = str(driver.screen.query_one(RoundStrip).render())
         assert "kept" in strip and "draft " not in strip and "moon" not in strip, "the script drafts a moon, in vain"
         assert "by arrival, parts not known" in str(driver.screen.query_one(CostGauge).lines(2)[0])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import socket
 import time
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -13,8 +12,6 @@ import pytest
 
 from dflash_tui.attach.transport.connection import Patience
 from dflash_tui.attach.transport.urls import proxy_for
-from dflash_tui.core.replay.recording import read_recording
-from dflash_tui.core.sessions.sessions import SessionLog, load_session
 from engine.commands import Stop
 from engine.events import EngineReady, Notice, Step, TurnFinished
 from tests.attach.conftest import CHAT, Attach, Serve, only_error
@@ -76,25 +73,6 @@ def test_every_refusal_is_a_sentence_and_the_next_question_is_answered(name: str
     assert again[-1].text == "Hello there" and again[-1].reason == "stop"
     hints = {"429": "17 seconds", "404 model": "some-model", "401": "DFLASH_CHAT_KEY"}
     assert hints.get(name, "") in error.hint
-
-
-def test_a_recording_survives_a_first_question_refused(serve: Serve, attach: Attach, tmp_path: Path) -> None:
-    attached = attach(serve([REFUSALS["429"][0], HELLO, REFUSALS["503"][0], HELLO]).url)
-    writer, log = SessionLog.record_into(tmp_path / "run.jsonl"), SessionLog(tmp_path / "run.jsonl")
-    events: list[Any] = [attached.ready()]
-    for turn in range(1, 5):
-        log.user(turn, f"question {turn}")
-        events += attached.ask()
-    for event in events:
-        writer.record(event)
-        log.record(event)
-    writer.close()
-    log.close()
-    trace, turns = read_recording(tmp_path / "run.jsonl"), load_session(tmp_path / "run.jsonl").turns
-    assert trace.problem is None and list(trace.events()) == events
-    assert [turn.answer for turn in turns] == ["", "Hello there", "", "Hello there"]
-    assert [bool(turn.error) for turn in turns] == [True, False, True, False]
-    assert len(trace.turns) == 2
 
 
 def test_nothing_listens(attach: Attach) -> None:

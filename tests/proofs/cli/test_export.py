@@ -36,17 +36,6 @@ def test_into_a_pipe(program: Program) -> None:
     assert program.out.decode().startswith("Write a quicksort in Python\n")
 
 
-def test_a_file_is_never_overwritten_silently(program: Program, tmp_path: Path) -> None:
-    path = tmp_path / "a.html"
-    path.write_text("mine")
-    program.run("export", "lesson", "-o", str(path))
-    assert (program.code, path.read_text()) == (ExitCode.USAGE, "mine")
-    assert "exists already" in program.err and "--force" in program.err
-    program.run("export", "lesson", "-o", str(path), "--force")
-    assert program.code == ExitCode.OK and path.read_text().startswith("<!doctype html>")
-    assert [each.name for each in tmp_path.iterdir()] == ["a.html"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -16,7 +16,6 @@ from dflash_tui.core.exit_codes import ExitCode
 COMMANDS = (
     ["doctor"],
     ["sessions", "list"],
-    ["config", "show"],
     ["replay", "--list"],
     ["help"],
     ["org/none", "-p", "hi", "--draft", "none"],
@@ -59,28 +58,16 @@ def config(content: bytes) -> Surround:
 SURROUNDINGS: dict[str, Surround] = {
     "no home": without("HOME"),
     "home is a file": said(HOME="{file}"),
-    "home is not there": said(HOME="{nothing}"),
-    "home is empty": said(HOME=""),
-    "home is relative": said(HOME="somewhere"),
     "folders are files": said(XDG_CONFIG_HOME="{file}", XDG_STATE_HOME="{file}", XDG_CACHE_HOME="{file}"),
-    "state is a file": said(DFLASH_CHAT_STATE="{file}"),
     "another locale": said(LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"),
-    "no such locale": said(LC_ALL="xx_YY.ISO-8859-15"),
     "output in ASCII": said(PYTHONIOENCODING="ascii"),
-    "config with a mark": config(b"\xef\xbb\xbftemperature = 0.5\n"),
     "config in UTF-16": config("temperature = 0.5\n".encode("utf-16")),
-    "token of two lines": said(HF_TOKEN="hf_a\nb"),
     "token with an umlaut": said(HF_TOKEN="hf_\u00e4"),
-    "address without a scheme": said(HF_ENDPOINT="localhost:1"),
     "address that is none": said(HF_ENDPOINT="http://[::1"),
     "seconds that are none": said(HF_HUB_DOWNLOAD_TIMEOUT="soon"),
     "cache is a file": said(HF_HOME="{file}"),
-    "cache of the hub is a file": said(HF_HUB_CACHE="{file}"),
     "no temporary folder": said(TMPDIR="{nothing}"),
     "proxy that is none": said(HTTPS_PROXY="::::", ALL_PROXY="socks9://x"),
-    "no terminal's name": without("TERM"),
-    "terminal without size": said(COLUMNS="0", LINES="x"),
-    "threads that are no number": said(OMP_NUM_THREADS="zero"),
 }
 
 

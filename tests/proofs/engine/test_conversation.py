@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from engine.commands import Message
 from engine.decoding import decoder
 from engine.events import EngineError, TurnFinished, TurnStarted
-from engine.tokenization.tokenizer import ChatTokenizer
-from support.checkpoints import write_tokenizer
 from tests.engine.test_service import BUNDLED, ask, running
 
 QUESTION = "Write a quicksort in Python"
 LONG_QUESTION = "Write an HTML page with ten drones that fly over a dark grid"
 WINDOW, SLACK = 256, 16
 """The bundled models' window; what a test leaves of the slack behind it."""
-
-
-def test_a_checkpoint_s_own_template_wins(tmp_path: Path) -> None:
-    write_tokenizer(tmp_path)
-    (tmp_path / "chat_template.jinja").write_text("{{ messages[0]['content'] }}!")
-    tokenizer = ChatTokenizer(tmp_path)
-    assert "".join(map(tokenizer.piece, tokenizer.prompt([Message("user", "Hi")], False).ids)) == "Hi!"
 
 
 # --- thinking
@@ -62,22 +52,6 @@ def test_asking_again_reuses_the_question_and_says_the_same(monkeypatch: pytest.
         assert first.text == second.text and first.reason == "length"
         again = next(event for event in session.of_turn(2) if isinstance(event, TurnStarted))
         assert again.num_reused_tokens >= again.num_prompt_tokens - 5
-
-
-@pytest.mark.usefixtures("bundled_pair")
-def test_editing_a_question_reuses_the_turns_before_it() -> None:
-    with running(BUNDLED) as session:
-        session.service.send(ask(1, "Hello", max_new_tokens=60))
-        hello = session.wait_for(TurnFinished, 1)
-        history = (Message("user", "Hello"), Message("assistant", hello.text))
-        session.service.send(ask(2, QUESTION, *history, max_new_tokens=60))
-        session.wait_for(TurnFinished, 2)
-        session.service.send(ask(3, "Write a bubble sort in Python", *history, max_new_tokens=60))
-        started, edited = session.wait_for(TurnStarted, 3), session.wait_for(TurnFinished, 3)
-        assert started.num_reused_tokens > hello.statistics.num_prompt_tokens
-    with running(BUNDLED) as session:
-        session.service.send(ask(3, "Write a bubble sort in Python", *history, max_new_tokens=60))
-        assert session.wait_for(TurnFinished, 3).text == edited.text
 
 
 # --- a full context

@@ -154,22 +154,6 @@ def test_no_such_model(token: str | None, hint: str, computer: Computer, hub: Fa
     refused(computer.run("pull", "google/gemma-5"), "The hub has no model google/gemma-5", "Check the spelling", hint)
 
 
-@pytest.mark.parametrize(
-    ("files", "message"),
-    [
-        ({"model.gguf": b"g"}, "has no config.json"),
-        ({"config.json": b"{}", "model.gguf": b"g"}, "has no model.safetensors"),
-        ({"config.json": b"[]", "model.safetensors": b"x"}, "doesn't hold a JSON object"),
-        ({"config.json": b"{}", "model.safetensors.index.json": b'{"weight_map": {"a": "../x"}}'}, "which file holds"),
-    ],
-)
-def test_a_repository_that_is_no_checkpoint(
-    files: dict[str, bytes], message: str, computer: Computer, hub: FakeHub
-) -> None:
-    hub.repos["some/model"] = Repo(files)
-    refused(computer.run("pull", "some/model"), message)
-
-
 # --- no network
 
 

@@ -7,43 +7,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from engine.kernels.decode.attention.attend_tiles import FULL_TILES, WINDOW_TILES, attend_tiles
-from engine.kernels.decode.tiling.target_tiles import target_tiles, tiles_of
-from engine.kernels.decode.tiling.tiles import (
-    DRAFT_TILES,
-    DRAFT_TILES_IN_8_BITS,
-    draft_tiles,
-)
-from engine.kernels.prefill.attention import ChunkTiles, chunk_tiles
 from engine.kernels.prefill.products import MOST_ROWS, SHORT, many_tiles
 from engine.kernels.toolchain import card as cards
 from engine.kernels.toolchain.card import HOPPER, REPRESENTATIVES, Card, card_of, representative, stand_in
-from engine.kernels.weights.kinds import MAKERS
-from engine.layer_config import MoeConfig
 from engine.models.attention_backends import TRITON
-from tests.proofs.kernels.test_row_attention import LAYERS
-
-MEASURED = {
-    (weights, experts): tiles
-    for weights in MAKERS
-    for experts, tiles in ((True, tiles_of(weights).experts), (False, tiles_of(weights).dense))
-    if tiles is not None
-}
-MOE = MoeConfig(num_experts=128, top_k=8, intermediate_size=704)
-SIZES = (128, 256, 512)
-
-
-def test_measured_cards_have_the_tiles_of_the_source() -> None:
-    for (weights, experts), tiles in MEASURED.items():
-        assert target_tiles(MOE if experts else None, HOPPER, weights) == tiles
-    assert draft_tiles(False, HOPPER) == DRAFT_TILES and draft_tiles(True, HOPPER) == DRAFT_TILES_IN_8_BITS
-    for size in SIZES:
-        window, full = (replace(layer, head_dim=size) for layer in (LAYERS["sliding"], LAYERS["full"]))
-        assert attend_tiles(full, 4096, HOPPER) == FULL_TILES[size]
-        if size in WINDOW_TILES:
-            assert attend_tiles(window, 4096, HOPPER) == WINDOW_TILES[size]
-    chunks = [chunk_tiles(size, HOPPER) for size in SIZES]
-    assert chunks == [ChunkTiles(64, 64, 4, 3), ChunkTiles(128, 64, 8, 2), ChunkTiles(128, 32, 8, 2)]
 
 
 @pytest.mark.parametrize("card", REPRESENTATIVES, ids=lambda card: f"sm_{card.capability}")

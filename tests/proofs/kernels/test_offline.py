@@ -1,11 +1,11 @@
 """Every kernel of a pass and of a round compiles for every card at the published shapes, in CI, which has none.
 
-Hopper, the measured card, each time; one of the others in turn, commit by commit; all with CARDS=all (``make proofs
-CARDS=all``).
+Hopper, the measured card, each time, a kernel of every format and size once; one of the others in turn, commit by
+commit. All with CARDS=all (``make proofs CARDS=all``), and for Hopper then every tile of 26B-A4B in every format, of
+gpt-oss, of 31B, whose drafts are trees, and of what rounds launch.
 
-For the measured card every tile of 26B-A4B in every format, of gpt-oss, of 31B, whose drafts are trees, and all that
-rounds launch; for one with least memory every kernel of these, assembled as well for the two that run the same; for
-newer ones those of 26B-A4B and gpt-oss, for one of them those of layers that recur. ``python -m
+For the card with least memory every kernel of these is assembled as well for the two that run the same; for newer ones
+those of 26B-A4B and gpt-oss are compiled, for one of them those of layers that recur. ``python -m
 tests.proofs.kernels.offline_cards`` compiles everything.
 """
 
@@ -54,7 +54,7 @@ def chosen() -> tuple[str, ...]:
         return CARDS
     counted = subprocess.run(["git", "rev-list", "--count", "HEAD"], capture_output=True, text=True)
     others = [card for card in CARDS if not card.startswith(str(HOPPER))]
-    return ("90:tile", others[int(counted.stdout or 0) % len(others)])
+    return ("90:types", others[int(counted.stdout or 0) % len(others)])
 
 
 Found = dict[str, set[str]]

@@ -182,17 +182,6 @@ def test_a_row_has_the_same_bits_at_every_width(name: str, dtype: torch.dtype, o
         assert torch.equal(case.k, k) and torch.equal(case.v, v)
 
 
-def test_a_row_has_the_same_bits_where_a_published_window_begins_to_forget(ordered_sums: None) -> None:
-    """gpt-oss: with the tiles in use, in splits of 128 keys, of which a row sees parts of one or two."""
-    for cursor in (115, 250):
-        case = make(LAYERS["gpt-oss"], capacity_of(LAYERS["gpt-oss"]), torch.bfloat16)
-        block = case.attend(cursor, 16)
-        expected = case.copy().reference(cursor, 16)
-        torch.testing.assert_close(block, expected, atol=TOLERANCE[torch.bfloat16], rtol=TOLERANCE[torch.bfloat16])
-        for row in (0, 12, 13, 15):
-            assert torch.equal(case.attend(cursor + row, 1, max_rows=1, first=row)[0], block[row]), (cursor, row)
-
-
 @pytest.mark.usefixtures("ordered_sums")
 @pytest.mark.parametrize(
     ("name", "dtype"),

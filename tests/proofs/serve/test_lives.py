@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import http.client
-import os
-import re
-import shlex
-import signal
 import socket
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.serve import web
 from engine.commands import Stop
 from tests.serve.conftest import Serve, Served
@@ -66,38 +58,3 @@ def test_a_client_that_closed_one_side_is_answered_and_one_that_went_is_not(serv
         gate.set()
         served.until(lambda: len(served.finished()) == 2)
         assert [each.reason for each in served.finished()] == ["stop", "stopped"]
-
-
-def test_a_process_answers_again_after_its_descriptors_were_used_up(tmp_path: object) -> None:
-    command = f"ulimit -n 64; exec {shlex.quote(sys.executable)} -m support.scripted plain serve --port 0"
-    environment = {**os.environ, "XDG_STATE_HOME": f"{tmp_path}/state"}
-    process = subprocess.Popen(
-        ["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
-    try:
-        assert process.stdout is not None
-        port = next(int(found[1]) for line in process.stdout if (found := re.search(r":(\d+)/v1", line)))
-        crowd = [socket.create_connection(("127.0.0.1", port), 5) for _ in range(80)]
-        for each in crowd:
-            each.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nX-A")
-        assert status(port, 0.5) == 0
-        for each in crowd:
-            each.close()
-        assert status(port, 10) == 200
-        process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=60)
-        assert process.returncode == ExitCode.TERMINATED and "Traceback" not in said
-    finally:
-        process.kill()
-
-
-def status(port: int, seconds: float) -> int:
-    """Of ``/health``; 0 when there is no answer within so long."""
-    asked = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
-    try:
-        asked.request("GET", "/health")
-        return asked.getresponse().status
-    except OSError:
-        return 0
-    finally:
-        asked.close()

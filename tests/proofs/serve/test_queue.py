@@ -34,21 +34,6 @@ def busy(served: Served) -> bool:
     return any(isinstance(event, Step) for event in served.events) and len(served.finished()) < len(served.engine.asked)
 
 
-def test_50_requests_in_a_row_and_8_at_once(serve: Serve) -> None:
-    with serve(answer=SHORT, round_seconds=0.0) as served:
-        client = served.client()
-        for number in range(50):
-            answer = client.chat.completions.create(model="default", messages=QUESTION, stream=False)  # type: ignore[arg-type]
-            assert answer.choices[0].message.content == SHORT, number
-        with ThreadPoolExecutor(8) as pool:
-            answers = list(pool.map(lambda n: ask(served, f"question {n}", stream=n % 2 == 0), range(8)))
-        assert [answer.status_code for answer in answers] == [200] * 8
-        assert len(served.finished()) == 58
-        assert sorted(each.messages[-1].content for each in served.engine.asked[50:]) == [
-            f"question {n}" for n in range(8)
-        ]
-
-
 def test_clients_take_turns(serve: Serve) -> None:
     gate = threading.Event()
     with serve(answer=SHORT, work=gate.wait) as served, ThreadPoolExecutor(8) as pool:
@@ -144,13 +129,3 @@ def test_the_end_is_told_to_everybody(serve: Serve) -> None:
         assert served.finished()[-1].reason == "stopped"
         with pytest.raises(httpx2.ConnectError):
             ask(served)
-
-
-def test_an_engine_that_has_ended_answers_nobody(serve: Serve) -> None:
-    from engine.events import EngineError
-
-    error = EngineError("weights", "The checkpoint is damaged.", "Fetch it again.", fatal=True)
-    with serve(ready=False, load_error=error) as served:
-        served.until(lambda: served.serving.scheduler.closed)
-        answer = ask(served)
-        assert answer.status_code == 500 and "damaged" in answer.text

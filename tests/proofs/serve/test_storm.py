@@ -9,8 +9,6 @@ import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
 from dflash_tui.serve.dialects import Dialect
 from dflash_tui.serve.scheduler import Ticket
 from dflash_tui.serve.server import ServeOptions
@@ -48,7 +46,6 @@ def left(served: Served) -> tuple[int, int, int]:
     return len(os.listdir("/proc/self/fd")), threading.active_count(), held
 
 
-@pytest.mark.terminals
 def test_a_storm_leaves_nothing_behind_and_who_went_is_counted(serve: Serve) -> None:
     with serve(ServeOptions(port=0, most_waiting=5), answer="One two three four. " * 20) as served:
         told: list[str] = []

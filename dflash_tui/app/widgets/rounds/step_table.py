@@ -27,6 +27,7 @@ from dflash_tui.core.rounds.cells import END_MARK, SHORT_END, draft_text
 from dflash_tui.core.rounds.inspection import Column, Inspection, Outcome
 from dflash_tui.core.rounds.playback import PHASES, Phase
 from dflash_tui.core.rounds.trees import ChoiceFate, Further
+from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.wrapping import shortened
 from engine.events import DraftToken, EmittedToken
 from engine.rounds.statistics import MAX_DRAFT
@@ -215,22 +216,18 @@ def explanation(scene: Scene) -> str:
     if scene.remark:
         return scene.remark
     if scene.phases and inspection.step.draft:
-        tokens = _count(len(inspection.step.emitted), "token")
+        tokens = counted(len(inspection.step.emitted), "token")
         verdicts = {token.verdict for token in inspection.step.emitted}
         if scene.phase == "emit" and verdicts == {"accepted"}:
             return f"The answer ends with what was kept: {tokens} in one round."
         step = inspection.step
         words = TREE_WORDS if step.tree else PHASE_WORDS if step.match is None else LOOKUP_WORDS
         words = UNTOLD_WORDS if any(token.text is None for token in step.draft) else words
-        drafts, places = (_count(len(step.draft), noun) for noun in ("guess", "place"))
+        drafts, places = (counted(len(step.draft), noun) for noun in ("guess", "place"))
         guesses = "The one guess is" if len(step.draft) == 1 else f"All {drafts} are"
         counts = {"drafts": drafts, "places": places, "guesses": guesses, "verified": step.num_verified}
         return words[scene.phase].format(**counts, tokens=tokens)
     return inspection.why(_explained(scene))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _explained(scene: Scene) -> int:

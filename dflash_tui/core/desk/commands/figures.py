@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...conversation.slash import Argument, SlashError
 from ...race.lanes import kind_of, lanes_against
 from ...race.opponent import Opponent
-from ...race.race import Joules, Race
+from ...race.race import Race
 from ...race.report import host_of
 from ..command import Command
 from ..desk import Desk
@@ -34,8 +34,8 @@ def race(desk: Desk, argument: Argument) -> None:
     lanes = own_lanes(desk.chat.settings, desk.ready, desk.source.capabilities.can("draft_by"))
     messages = question_of(desk.chat, argument.text)
 
-    def create(joules: Joules) -> Race:
-        return Race(messages, lanes, RACE_RUNS, [desk.source.send], joules)
+    def create() -> Race:
+        return Race(messages, lanes, RACE_RUNS, [desk.source.send])
 
     desk.face.race(create, None)
 
@@ -54,7 +54,7 @@ def _race_against(desk: Desk, argument: str) -> None:
         settings, [] if own else [settings.block_size], [*own, host_of(against)], ready.method or kind_of(ready.drafter)
     )
 
-    def create(_: Joules) -> Race:
+    def create() -> Race:
         made = Race(messages, lanes, RACE_RUNS, [desk.source.send, opponent.send])
         made.sides = (ready,)
         return made

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dflash_tui.core.conversation.reducer import Reducer
-from dflash_tui.core.replay.recording import Recording, RecordingError, read_recording, write_recording
+from dflash_tui.core.replay.recording import Recording, RecordingError, read_recording
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import StepBatch
 from engine.events import (
@@ -22,7 +22,6 @@ from engine.events import (
     TurnStarted,
     TurnStatistics,
 )
-from support.events_for_tests import make_step
 from tests.core.replay.steps import READY, SETTINGS, long_run, turns
 from tests.pace import examples
 
@@ -161,27 +160,6 @@ def test_a_recording_cut_anywhere_plays_up_to_the_cut_and_says_so(tmp_path: Path
         assert rounds == events[3 : 3 + len(rounds)] and len(rounds) >= read_before
         read_before = len(rounds)
     assert read_before == 16, "the last line was cut"
-
-
-@pytest.mark.parametrize("error", REFUSALS, ids=lambda error: error.kind)
-@pytest.mark.parametrize("course", ["rrw", "rww", "wrw", "wrrw", "wwr", "r"])
-def test_a_refused_question_and_what_is_behind_it_are_kept(error: EngineError, course: str, tmp_path: Path) -> None:
-    events: list[Event] = [READY]
-    for turn, fate in enumerate(course, start=1):
-        if fate == "r":
-            events += refused(turn, error)
-            continue
-        step = replace(make_step(0, 0, index=0, text=f"answer {turn}"), turn=turn)
-        events += [TurnStarted(turn, 40, 0, SETTINGS, f"question {turn}"), PrefillDone(turn, 5.0), step]
-        events.append(TurnFinished(turn, "stop", f"answer {turn}", statistics=TurnStatistics(num_tokens=1)))
-    recorded(events, tmp_path / "run.jsonl")
-    trace = read_recording(tmp_path / "run.jsonl")
-    assert trace.problem is None and list(trace.events()) == events
-    reducer = Reducer()
-    for event in events:
-        reducer.apply(event)
-    write_recording(tmp_path / "after.jsonl", reducer.ready, reducer.turns)
-    assert list(read_recording(tmp_path / "after.jsonl").events()) == events
 
 
 def test_recordings_of_another_version_are_refused_in_a_sentence(tmp_path: Path) -> None:

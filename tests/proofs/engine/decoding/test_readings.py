@@ -14,9 +14,11 @@ import pytest
 from engine.commands import Message
 from engine.decoding.decoder import Decoder
 from engine.decoding.readings import FirstGuesses, look_at_guesses
+from engine.hub.published_drafters import Reported
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.target import TargetModel
+from engine.runner import Runner
 from engine.service import EngineService
 from engine.tokenization.tokenizer import ChatTokenizer
 from tests.engine.conftest import CPU, no_progress
@@ -80,3 +82,17 @@ def test_a_command_puts_off_what_can_wait() -> None:
     assert service._next(runner) == cast(Any, "a command") and pieces == ["a", "b"]
     service.send(cast(Any, "another"))
     assert service._next(runner) == cast(Any, "another") and pieces == ["a", "b"]
+
+
+def test_far_fewer_than_published_is_told(
+    trained: tuple[TargetModel, DFlashDrafter, list[int]],
+) -> None:
+    target, drafter, text = trained
+    runner = Runner(Decoder(target, drafter, 512), cast(Any, None))
+    runner.reported = Reported(5.0, "MT-Bench")
+    for kept, said in ((2.0, True), (4.0, False)):
+        found = [each for each in runner._look_at_guesses(text, 16, kept) if each is not None]
+        assert [each.message for each in found] == [
+            "The drafter guesses worse than was published. It keeps 2.0 tokens a round here, its makers report 5"
+            " (MT-Bench)."
+        ] * said

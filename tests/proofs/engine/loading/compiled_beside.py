@@ -26,7 +26,7 @@ def main() -> None:
     ahead.PATIENCE = 150.0  # other tests may keep the cores busy
     folder = Path(sys.argv[1])
     mark = folder / "mark"
-    order = Order(str(folder), None, 4096, drafts_in_8_bits=False, draft_attention="auto", card=HOPPER)
+    order = Order(str(folder), None, 4096, drafts_in_8_bits=False, attention="auto", card=HOPPER)
     with Compiling() as compiling:
         compiling.begin(order, mark)
         while not compiling.finished(1.0):

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,12 +21,11 @@ from engine.commands import Close, EngineOptions, WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import Ingestion, Piece, Proposal, RoundLaunches, Verification
-from engine.events import EngineReady, Event
 from engine.hub.pairs import PairFolders
 from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.jit import INTERPRETED, UNSPECIALISED
 from engine.kernels.weights.int8 import Int8Weight
-from engine.loading import checkpoint, pair_loader
+from engine.loading import checkpoint
 from engine.loading import cuda_context as waking
 from engine.loading import precompile as ahead
 from engine.loading.checkpoint import load_drafter, load_target
@@ -37,7 +34,6 @@ from engine.loading.precompile import Compiling, Order
 from engine.loading.precompiler import CUDA, launch_all
 from engine.measured.costs import RoundTimer
 from engine.models.attention_backends import TRITON
-from engine.runner import Runner
 from engine.service import EngineService
 from engine.speculation.trees import WIDE_ROWS
 from support.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
@@ -45,7 +41,6 @@ from support.shapes import configs_of, period_of, shorten
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models import gpt_oss
 from tests.engine.small_decoders import prompt_ids, run_turn, settings
-from tests.engine.test_service import BUNDLED
 from tests.pace import only_in_ci
 from tests.proofs.kernels.compiling import python, write_libcuda
 from tests.surroundings import threads
@@ -154,7 +149,7 @@ def test_what_is_compiled_is_what_turns_launch(
 
 
 def an_order(folder: Path) -> Order:
-    return Order(str(folder), None, CONTEXT, drafts_in_8_bits=False, draft_attention="auto", card=HOPPER)
+    return Order(str(folder), None, CONTEXT, drafts_in_8_bits=False, attention="auto", card=HOPPER)
 
 
 @pytest.fixture
@@ -264,13 +259,6 @@ def test_a_process_that_fails_is_waited_for_no_longer(tmp_path: Path, caplog: py
     assert not mark.exists()
 
 
-def test_leaving_ends_the_process(tmp_path: Path) -> None:
-    with Compiling() as compiling:
-        compiling.begin(an_order(tmp_path), tmp_path / "mark")
-        assert not compiling.finished(seconds=0.0)
-    assert compiling._process.returncode == -signal.SIGKILL
-
-
 @pytest.mark.ci
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
@@ -290,25 +278,3 @@ def test_a_program_compiles_nothing_that_the_process_compiled(tmp_path: Path) ->
         )
     )
     assert said["missed"] == [] and said["found"] > 30 and said["marked"]
-
-
-class StillCompiling:
-    def __init__(self, looks: int):
-        self.looks_left = looks
-
-    def finished(self, _seconds: float) -> bool:
-        self.looks_left -= 1
-        return self.looks_left <= 0
-
-
-@pytest.mark.parametrize("cancelled", [False, True])
-def test_loading_waits_for_it_unless_cancelled(
-    cancelled: bool, bundled_pair: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    compiling = StillCompiling(looks=3)
-    monkeypatch.setattr(pair_loader, "compiling_beside", lambda *_: nullcontext(compiling))
-    events: list[Event] = []
-    loaded = Runner.load(BUNDLED, events.append, lambda: cancelled and compiling.looks_left < 3)
-    assert (loaded is None) == cancelled
-    assert compiling.looks_left == (2 if cancelled else 0)
-    assert isinstance(events[-1], EngineReady) != cancelled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -16,43 +16,26 @@ from engine.decoding.decoder import Decoder, Prompt
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.files.cache_folder import cache_folder
-from engine.kernels.decode.tiling.target_tiles import target_tiles
 from engine.kernels.decode.tiling.tile_trials import TileTrial
-from engine.kernels.decode.tiling.tiles import DraftTiles, TargetTiles, Tiles, products_of
+from engine.kernels.decode.tiling.tiles import DraftTiles, TargetTiles, Tiles
 from engine.kernels.toolchain.card import HOPPER, representative, stand_in
 from engine.kernels.toolchain.jit import INTERPRETED, KernelFailure
-from engine.layer_config import MoeConfig
 from engine.loading import choose_rounds as starting
 from engine.loading.choose_rounds import derived_tiles, kept_tiles, time_tiles
 from engine.measured import tiles as tuning
-from engine.measured.tiles import neighbours, tune
+from engine.measured.tiles import tune
 from support.shapes import random_pair, read_shape
 from tests.engine.conftest import CPU
 from tests.engine.decoding.pairs import DRAFT_TILES, TILES
 from tests.engine.small_decoders import prompt_ids
 
 SMALL = representative(86)
-MOE = MoeConfig(num_experts=128, top_k=8, intermediate_size=704)
 SHARED = TileTrial(lambda _tiles: [lambda: None], 2, shares=True)
 
 
 @pytest.fixture(autouse=True)
 def kept_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-
-
-def test_candidates_fit_the_card_and_differ_in_one_thing() -> None:
-    for card in (SMALL, HOPPER):
-        tiles = target_tiles(MOE, card)
-        for choice in (tiles.expert_gate_up, replace(tiles.expert_gate_up, depth=256, stages=4)):
-            found = neighbours(choice, SHARED, card)
-            assert len(found) >= 3
-            for other in found:
-                assert card.programs_of(other.shared_memory(2)) > 0
-                assert sum(getattr(other, each.name) != getattr(choice, each.name) for each in fields(Tiles)) == 1
-    assert not any(
-        each.depth != 256 for each in neighbours(Tiles(16, 256), TileTrial(SHARED.launches, depth=False), SMALL)
-    )
 
 
 def costs(cost: Callable[[Tiles], float]) -> tuple[dict[str, TileTrial[TargetTiles]], tuning.Timer]:
@@ -86,13 +69,6 @@ def test_the_best_is_reached_step_by_step_and_what_fails_is_passed_over() -> Non
     )
     assert tuned.timed[0].before_us == 197 and tuned.timed[0].now_us == 101
     assert (tuned.timed[0].before, tuned.timed[0].now) == (before.qkv, tuned.tiles.qkv)
-
-
-def test_noise_changes_nothing_and_time_ends_it() -> None:
-    trials, timer = costs(lambda tiles: 100 - 0.5 * (tiles != TargetTiles().qkv))
-    assert tune(TargetTiles(), trials, HOPPER, CPU, perf_counter() + 60, timer=timer).tiles == TargetTiles()
-    late = tune(TargetTiles(), trials, HOPPER, CPU, perf_counter() - 1, timer=timer)
-    assert not late.complete and not late.timed
 
 
 # --- with a decoder
@@ -145,23 +121,3 @@ def test_what_is_timed_is_used_kept_and_found_again(monkeypatch: pytest.MonkeyPa
     (path,) = cache_folder("tiles").iterdir()
     path.write_text(path.read_text().replace('"columns": 128', '"columns": 0'))
     assert kept_tiles(decoder, False) is None
-
-
-@pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
-@pytest.mark.parametrize("weights", ["bf16", "int4"])
-@pytest.mark.parametrize("experts", [True, False], ids=["experts", "dense"])
-def test_every_choice_can_be_launched(weights: WeightFormat, experts: bool) -> None:
-    decoder = on_device(weights, experts)
-    assert isinstance(decoder.rounds, DeviceRounds) and decoder.rounds.launches.drafter is not None
-    target, drafter = decoder.rounds.launches.target, decoder.rounds.launches.drafter
-    of_target, of_drafter = target.trials(), drafter.trials()
-    products = set(products_of(TargetTiles())) - {"router"}
-    with_experts = {name for name in products if "expert" in name}
-    assert set(of_target) == (products - {"down"} if experts else products - with_experts)
-    assert set(of_drafter) == {each.name for each in fields(DraftTiles)}
-    for name, trial in of_target.items():
-        assert trial.packed == (weights != "bf16" and name != "head")
-        trial.launches(target.tiles)[0]()
-    for trial in of_drafter.values():
-        assert not trial.packed
-        trial.launches(drafter.tiles)[0]()

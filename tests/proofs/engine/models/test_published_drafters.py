@@ -20,15 +20,15 @@ from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.drafter import Draft, Drafter
 from engine.models.target import TargetModel
-from support.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, second_config
+from support.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, second_config, write_drafter
 from support.eagle import ReferenceEagle, default_taps, eagle_config, write_eagle
 from support.reference_drafter import ReferenceDrafter
 from support.speculators import write_speculators
 from tests.engine.conftest import CPU, no_progress
-from tests.engine.models import pre_norm
+from tests.engine.models import pre_norm, qwen3_5
 from tests.engine.small_decoders import ScriptedDrafter, faulty, oracle, prompt_ids, run_turn, set_stops, settings
 
-DEPTH, ROUNDS, DRAFTS, CONTEXT = 7, 300, 4, 1024
+DEPTH, RECURRENT_DEPTH, ROUNDS, DRAFTS, CONTEXT = 7, 12, 300, 4, 1024
 PROMPT = prompt_ids(30)
 
 References = Callable[[Tensor, Sequence[int], int], list[int]]
@@ -112,6 +112,27 @@ def second(of_drafted: bool) -> Published:
     return Published(taps, write)
 
 
+def retrained() -> Published:
+    """z-lab's for Qwen3.5 and 3.6 as they were trained anew: six layers, a window of 4096, eight taps."""
+    taps = [1, 2, 3, 4, 5, 6, 7, 8]
+    config = drafter_config([*[SLIDING] * 5, FULL], taps, RECURRENT_DEPTH, sliding_window=4096, rope_theta=1e7)
+    config["final_logit_softcapping"] = None
+
+    def write(folder: Path, embedding: Tensor) -> References:
+        tensors = write_drafter(folder, config, seed=3)
+        reference = ReferenceDrafter(config, tensors)
+
+        def draft(features: Tensor, ids: Sequence[int], count: int) -> list[int]:
+            block = torch.full((count + 1,), config["dflash_config"]["mask_token_id"])
+            block[0] = ids[-1]
+            hidden = reference.hidden(features, embedding[block])[1:]
+            return (hidden @ embedding.T).argmax(dim=-1).tolist()
+
+        return draft
+
+    return Published(taps, write)
+
+
 DRAFTERS = {
     "SafeAILab": eagle("SafeAILab", default_taps(DEPTH)),
     "SpecForge": eagle("SpecForge", [0, 2, 4], tables={"head_norms": True}, fc_norm=True, norm_output=True),
@@ -125,6 +146,7 @@ DRAFTERS = {
     ),
     "SpecForge, three layers": eagle("SpecForge", [1, 3], num_hidden_layers=3, norm_output=True),
     "DeepSpec": eagle("DeepSpec", [0, 1, 2, 4, 5], count=None, tables={"embedding": True, "head_norms": True}),
+    "z-lab, for Qwen3.5": retrained(),
     "speculators DFlash 2, few tokens": second(True),
     "speculators DFlash 2, few tokens, all may follow": second(False),
     "speculators DFlash": dflash(False, True),
@@ -132,6 +154,7 @@ DRAFTERS = {
 }
 
 
+RETRAINED = "z-lab, for Qwen3.5"
 SCALED = ("speculators", "speculators, two layers, an embedding of its own", "speculators DFlash")
 """Those that are read beside a target, too, that scales its embeddings and caps its logits."""
 
@@ -154,12 +177,20 @@ def target_of(family: str, folder: Path) -> PreTrainedModel:
         model: PreTrainedModel = random_target([*[SLIDING, SLIDING, FULL] * 2, FULL], False, seed=4)
         model.save_pretrained(folder)
         return model
+    if family == "qwen3_5":
+        kinds = [*[qwen3_5.RECURS] * 3, qwen3_5.ATTENDS] * (RECURRENT_DEPTH // 4)
+        tied = {"num_hidden_layers": RECURRENT_DEPTH, "layer_types": kinds, "tie_word_embeddings": True}
+        return qwen3_5.write_target(folder, 4, **tied)  # type: ignore[no-any-return]
     return pre_norm.write_target(folder, family, 4, num_hidden_layers=DEPTH)  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize(
     ("name", "family"),
-    [*((name, "llama") for name in DRAFTERS), *((name, "gemma4") for name in SCALED)],
+    [
+        *((name, "llama") for name in DRAFTERS if name != RETRAINED),
+        *((name, "gemma4") for name in SCALED),
+        (RETRAINED, "qwen3_5"),
+    ],
 )
 @torch.inference_mode()
 def test_drafts_of_300_rounds(name: str, family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,8 +213,8 @@ def test_drafts_of_300_rounds(name: str, family: str, tmp_path: Path, monkeypatc
         assert answer.ids == plain.ids
         hidden = theirs(torch.tensor([text]), output_hidden_states=True).hidden_states
         states = [hidden[tap + 1][0] for tap in published.taps]
-        if DEPTH - 1 in published.taps:  # transformers norms the last
-            states[-1] = outputs_of(theirs, text)[DEPTH - 1]
+        if (last := len(target.config.layers) - 1) in published.taps:  # transformers norms the last
+            states[-1] = outputs_of(theirs, text)[last]
         features = torch.cat(states, dim=-1)
         for end, drafts in watched.seen:
             assert drafts == reference(features[:end], text[: end + 1], len(drafts)), end

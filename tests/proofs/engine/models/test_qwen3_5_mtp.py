@@ -239,21 +239,6 @@ def test_it_lies_among_the_targets_own_tensors(stored: Path) -> None:
 # --- refused
 
 
-CONFIGS: list[tuple[dict[str, Any], str]] = [
-    ({"mtp_num_hidden_layers": 2}, "drafts by 2 layers"),
-    ({"mtp_num_hidden_layers": True}, "mtp_num_hidden_layers in .* should be a whole number"),
-    ({"mtp_use_dedicated_embeddings": True}, "drafts by embeddings of its own"),
-]
-
-
-@pytest.mark.parametrize(("changes", "said"), CONFIGS)
-def test_configs_that_are_refused(changes: dict[str, Any], said: str, stored: Path, tmp_path: Path) -> None:
-    edit_text_config(copied(stored, tmp_path), **changes)
-    with pytest.raises(WeightsFailure, match=said) as refused:
-        find_pair(str(tmp_path), MTP, Fetching(offline=True))
-    assert refused.value.hint
-
-
 def test_where_there_is_none(stored: Path, tmp_path: Path) -> None:
     """The config says of none, or the files lack what it says of; a target of another shape has another."""
     target = load_target(stored, CPU, no_progress)
@@ -267,21 +252,3 @@ def test_where_there_is_none(stored: Path, tmp_path: Path) -> None:
     edit_text_config(copied(stored, tmp_path), vocab_size=VOCAB_SIZE + 8)
     with pytest.raises(WeightsFailure, match="belongs to a target of 3 layers of width 64 and 520 tokens"):
         load_drafter(tmp_path, target, no_progress)
-
-
-def test_tensors_are_checked_one_by_one(stored: Path, tmp_path: Path) -> None:
-    target, tensors = load_target(stored, CPU, no_progress), saved(stored)
-    copied(stored, tmp_path)
-    fc, norm = tensors["mtp.fc.weight"], "mtp.pre_fc_norm_hidden.weight"
-    wrong: list[tuple[dict[str, Tensor | None], str]] = [
-        ({norm: None}, "lacks 1 tensors, the first is mtp.pre_fc_norm_hidden.weight"),
-        ({"mtp.layers.1.mlp.up_proj.weight": torch.zeros(96, 64)}, "against its config, 1 tensors.*mtp.layers.1"),
-        ({"mtp.fc.weight": fc[:, :64].clone()}, r"mtp.fc.weight is F32\[64, 64\]"),
-        ({"mtp.fc.weight": fc.to(torch.int8)}, "mtp.fc.weight is I8"),
-        ({norm: torch.full((64,), torch.nan)}, "mtp.pre_fc_norm_hidden.weight holds values that are no numbers"),
-    ]
-    for changes, said in wrong:
-        changed = {**tensors, **changes}
-        save(tmp_path, {name: tensor for name, tensor in changed.items() if tensor is not None})
-        with pytest.raises(WeightsFailure, match=said):
-            load_drafter(tmp_path, target, no_progress)

@@ -78,26 +78,6 @@ def test_a_machine_that_is_busy_now_changes_nothing() -> None:
         assert costs.corrected(EXPERTS) is EXPERTS
 
 
-def test_a_correction_ends_with_its_reason() -> None:
-    """A text of alike tokens reads few experts: the next one reads others."""
-    costs = LiveCosts()
-    for _ in range(3):
-        costs.observe(EXPERTS, 0, 16, 0.0, 0.4 * EXPERTS.verify[15])
-    found = costs.corrected(EXPERTS).verify
-    assert found[15] == pytest.approx(0.4 * EXPERTS.verify[15]) and max(found) == found[15]
-    for _ in range(2):
-        costs.observe(EXPERTS, 0, 16, 0.0, EXPERTS.verify[15])
-    assert costs.corrected(EXPERTS) is EXPERTS
-
-
-def test_shorter_drafts_say_nothing_of_longer_ones() -> None:
-    costs = LiveCosts()
-    costs.observe(EXPERTS, 15, 16, EXPERTS.draft, EXPERTS.verify[15])
-    for _ in range(3):
-        costs.observe(EXPERTS, 2, 3, 0.4 * EXPERTS.draft, EXPERTS.verify[2])
-    assert costs.corrected(EXPERTS) is EXPERTS
-
-
 def test_passes_that_an_answer_had_none_of_are_checked_in_the_next() -> None:
     """Whatever earlier answers had."""
     costs = LiveCosts()

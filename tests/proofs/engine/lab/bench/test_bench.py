@@ -18,7 +18,7 @@ from engine.lab.bench import command, measure
 from engine.lab.bench.command import main, run
 from engine.lab.bench.floor import Floor, floor_of
 from engine.lab.bench.measure import Bench, acceptance_script
-from engine.lab.bench.routing import distinct_experts, force_routing, forced_scores
+from engine.lab.bench.routing import force_routing, forced_scores
 from engine.lab.bench.shapes import PUBLISHED, Shape, published_config, read_shape
 from engine.lab.bench.weights import random_pair
 from engine.measured.ceiling import Ceiling
@@ -77,15 +77,6 @@ def test_floor_of_packed_weights(weights: WeightFormat, bits: float) -> None:
 # --- routing
 
 
-@pytest.mark.parametrize(
-    ("routing", "rows", "expected"),
-    [("uniform", 1, 8), ("uniform", 16, 82.4), ("correlated", 1, 8), ("correlated", 8, 35), ("correlated", 16, 50)],
-)
-def test_distinct_experts(routing: str, rows: int, expected: float) -> None:
-    scores = forced_scores(routing, 30, 128, CPU)  # type: ignore[arg-type]
-    assert distinct_experts(scores, 8, rows) == pytest.approx(expected, abs=1.5)
-
-
 def test_forced_routing_reaches_every_router(bench: Bench) -> None:
     scores = forced_scores("correlated", 6, 16, CPU)
     force_routing(bench.decoder.target, scores)
@@ -128,16 +119,6 @@ def test_rounds_follow_the_script(bench: Bench) -> None:
 
 
 # --- figures
-
-
-@pytest.mark.parametrize("width", [1, 4, 16])
-def test_round_figures(bench: Bench, width: int) -> None:
-    figures = bench.rounds(width, 80, "uniform", 8, acceptance=5.0)
-    assert figures.round_ms > 0 and figures.verify_ms > 0
-    assert (figures.draft_ms > 0) == (figures.draft_bytes > 0) == (width > 1)
-    assert figures.acceptance_length == {1: 1.0, 4: pytest.approx(3, abs=0.5), 16: 5.0}[width]
-    assert figures.share == pytest.approx((figures.verify_bytes + figures.draft_bytes) / 1e10 / figures.round_ms * 1e3)
-    assert bench.decoder.cache.length >= 80 + 8 * figures.acceptance_length
 
 
 # --- the command

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from engine.decoding.decoder import Decoder
+from engine.hub.published_drafters import REPORTED
 from engine.lab.judging.selftest import RightByPosition, SelfTest, self_test
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.tokenization.tokenizer import ChatTokenizer
@@ -32,18 +33,6 @@ def test_the_bundled_pair_is_sound(bundled_pair: Path) -> None:
     assert len(found.positions) == 15 and len(found.bins) == 10
     assert found.positions[0].reached == found.num_tokens
     assert sum(each.reached for each in found.bins) == sum(position.reached for position in found.positions)
-
-
-def test_a_drafter_that_reads_the_wrong_layers_is_seen(bundled_pair: Path, tmp_path: Path) -> None:
-    """The tensors fit, nothing fails, the text is the same; only the drafts are no good."""
-    drafter = shutil.copytree(bundled_pair / "drafter", tmp_path / "drafter")
-    config = json.loads((drafter / "config.json").read_text())
-    layers = config["dflash_config"]["target_layer_ids"]
-    config["dflash_config"]["target_layer_ids"] = layers[::-1]
-    (drafter / "config.json").write_text(json.dumps(config))
-    found = examined(bundled_pair / "target", drafter)
-    assert not found.healthy and found.exact
-    assert found.verdict.startswith("Wrong") and "not wired as it was trained" in found.verdict
 
 
 @pytest.mark.parametrize("shift", [1, -1])
@@ -79,3 +68,7 @@ def test_packed_weights_are_held_against_bf16(in_bf16: float | None, said: str) 
     found = SelfTest(10, (RightByPosition(10, 8),), (), (), 5, tie=1e-3, weights="int4", in_bf16=in_bf16)
     assert found.acceptance_length == 1.8 and said in found.verdict
     assert "INT4" not in replace(found, weights="bf16").verdict
+    assert (
+        "keeps 1.8 tokens a round here, its makers report 4.33"
+        in replace(found, reported=REPORTED["z-lab/gemma-4-26B-A4B-it-DFlash"]).verdict
+    )
