@@ -12,7 +12,7 @@ from ..events import TurnStatistics
 from .lazy_sequence import LazySequence
 from .numbers import SECOND, microseconds, whole
 from .statistics import MAX_DRAFT, AcceptanceStatistics, Decoded, OneRowPair, RoundCost, TurnMeter
-from .step import MICROSECONDS, Source, Step, sources_in, verified_sources
+from .step import MICROSECONDS, DraftSource, Step, sources_in, verified_sources
 
 NOT_SPECULATIVE, CORRECTED = 2**16 - 1, 2**14
 
@@ -50,7 +50,7 @@ class RoundFigures:
         self.accepted, self.verified, self.emitted, self.draft_us, self.verify_us, self.total_us = map(
             Differences, self._sums
         )
-        self._by_source: dict[Source, tuple[array[int], array[int]]] = {}
+        self._by_source: dict[DraftSource, tuple[array[int], array[int]]] = {}
         """Sums of the verified and of the accepted tokens that name who guessed them, for each source that was
         named."""
         self.context_length = array("q")
@@ -219,7 +219,7 @@ class RoundFigures:
         self.latest = step
         self._length += 1
 
-    def _count_sources(self, verified: Sequence[Source | None], step: Step) -> None:
+    def _count_sources(self, verified: Sequence[DraftSource | None], step: Step) -> None:
         if any(verified):
             for source in {each for each in verified if each is not None} - self._by_source.keys():
                 zeros = bytes(4 * self._length)
