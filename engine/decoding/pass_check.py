@@ -105,48 +105,48 @@ def wide_rows_depart(launches: RoundLaunches, text: Sequence[int]) -> str | None
 def products_depart(target: TargetModel) -> str | None:
     """Multiplies many rows by the target's packed weights, one of each shape, and by the same weights unpacked. Returns
     a difference between the two, or between repetitions, in words; None where there is none."""
-    for shape, weight in _one_of_each_shape(target):
+    for weight in _one_of_each_shape(target):
         if not _multiplies_well(weight, target.dtype):
-            return f"a prompt's products with {format_of(weight).upper()} weights of shape {list(shape)} are wrong"
+            return (
+                f"a prompt's products with {format_of(weight).upper()} weights of shape {list(weight.shape)} are wrong"
+            )
     return None
 
 
 @torch.inference_mode()
 def launch_products(target: TargetModel) -> None:
     """Launches the kernels of ``products_depart``, to compile them ahead."""
-    for _, weight in _one_of_each_shape(target):
+    for weight in _one_of_each_shape(target):
         x, ends = _rows_for(weight, target.dtype)
         product(x, weight, ends)
 
 
-def _one_of_each_shape(target: TargetModel) -> Iterator[tuple[tuple[int, ...], Weight]]:
-    """One packed weight of each shape, with that shape; of expert weights the first few experts."""
-    seen: set[tuple[int, ...]] = set()
-    for weight in packed_weights(target):
-        if (shape := tuple(weight.shape)) not in seen:
-            seen.add(shape)
-            scales = None if weight.scales is None else weight.scales[:SOME_EXPERTS]
-            yield shape, weight if len(shape) == 2 else type(weight)(weight.values[:SOME_EXPERTS], scales)
+def _one_of_each_shape(target: TargetModel) -> Iterator[Weight]:
+    """One packed weight of each shape."""
+    return iter({tuple(weight.shape): weight for weight in packed_weights(target)}.values())
 
 
 def _rows_for(weight: Weight, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
-    """Rows to multiply by a weight, and the row at which each expert's end (None without experts)."""
+    """Rows to multiply by a weight, and the row at which each expert's end (None without experts): only the first few
+    experts have rows, so that what multiplies is a prompt's own machine code."""
     *experts, _, depth = weight.shape
-    device = weight.values.device
-    x = torch.randn(MANY_ROWS * (experts[0] if experts else 1), depth, device=device, dtype=dtype)
+    device, some = weight.values.device, min([SOME_EXPERTS, *experts]) if experts else 1
+    x = torch.randn(MANY_ROWS * some, depth, device=device, dtype=dtype)
     if not experts:
         return x, None
-    return x, torch.arange(1, experts[0] + 1, device=device, dtype=torch.int32) * MANY_ROWS
+    return x, torch.arange(1, experts[0] + 1, device=device, dtype=torch.int32).clamp(max=some) * MANY_ROWS
 
 
 def _multiplies_well(weight: Weight, dtype: torch.dtype) -> bool:
     x, ends = _rows_for(weight, dtype)
     products = [product(x, weight, ends) for _ in range(TIMES)]
-    whole = weight.restored().to(dtype)
     if ends is None:
-        wanted = x @ whole.T
+        wanted = x @ weight.restored().to(dtype).T
     else:
-        wanted = torch.cat([rows @ each.T for rows, each in zip(torch.split(x, MANY_ROWS), whole, strict=True)])
+        parts = torch.split(x, MANY_ROWS)
+        scales = None if weight.scales is None else weight.scales[: len(parts)]
+        whole = type(weight)(weight.values[: len(parts)], scales).restored().to(dtype)
+        wanted = torch.cat([rows @ each.T for rows, each in zip(parts, whole, strict=True)])
     error = (products[0].float() - wanted.float()).norm() / wanted.float().norm()
     return bool(error <= NEAR) and all(torch.equal(products[0], again) for again in products[1:])
 

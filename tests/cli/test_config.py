@@ -11,7 +11,7 @@ from dflash_tui.cli.flags.config_files import settable
 from dflash_tui.cli.flags.options import variable_of
 from dflash_tui.cli.invocation import COMPLETION
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.settings.config import CONFIG_VARIABLE, PROJECT_FILE
+from dflash_tui.core.settings.config import CONFIG_VARIABLE
 
 from .conftest import Program
 
@@ -42,8 +42,6 @@ def test_the_nearer_word_wins(program: Program, own: Path, monkeypatch: pytest.M
     assert seed(program) == 0
     own.write_text("seed = 1")
     assert seed(program) == 1
-    Path(PROJECT_FILE).write_text("seed = 2")
-    assert seed(program) == 2
     monkeypatch.setenv("DFLASH_CHAT_SEED", "3")
     assert seed(program) == 3
     assert seed(program, "--seed", "4") == 4

@@ -13,7 +13,7 @@ from dflash_tui.cli.main import main
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.replay.recording import read_recording
 from dflash_tui.core.settings.addresses import KEY_VARIABLE
-from dflash_tui.core.settings.config import CONFIG_VARIABLE, PROJECT_FILE
+from dflash_tui.core.settings.config import CONFIG_VARIABLE
 from engine.events import EngineError, Step, event_from_dict
 
 from ..attach.conftest import CHAT
@@ -94,13 +94,6 @@ def test_a_key_that_is_not_there_is_told_before_anybody_is_asked(
     monkeypatch.delenv("TEAM_KEY")
     program.run("--server", "team", "-p", "hi")
     assert program.code == ExitCode.USAGE and "TEAM_KEY, which is not set" in program.err and not program.addresses
-
-
-def test_a_projects_file_can_not_send_a_question_elsewhere(program: Program, team: Path) -> None:
-    for text in ('server = "team"', f'model = "{URL}"', f'[servers.x]\nurl = "{URL}"'):
-        Path(PROJECT_FILE).write_text(text)
-        program.run("-p", "hi")
-        assert program.code == ExitCode.USAGE and "which anybody may write" in program.err and not program.addresses
 
 
 @pytest.mark.parametrize("loading", [True, False])

@@ -1,5 +1,5 @@
-"""Settings from files and environment. Flags beat variables (``DFLASH_CHAT_BLOCK_SIZE=8``), these the project's file,
-that the user's, all the defaults. A setting takes what its flag takes."""
+"""Settings from file and environment. Flags beat variables (``DFLASH_CHAT_BLOCK_SIZE=8``), these the user's file, that
+the defaults. A setting takes what its flag takes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Any
 
 import click
 
-from dflash_tui.core.settings.addresses import is_address, table_problems
+from dflash_tui.core.settings.addresses import table_problems
 from dflash_tui.core.settings.config import (
     PRESETS_TABLE,
-    PROJECT_FILE,
     SERVERS_TABLE,
     Config,
     ConfigError,
-    read_all,
+    read_user,
 )
 from dflash_tui.core.settings.decoding import SETTINGS
 from dflash_tui.core.settings.presets import preset_problems
@@ -42,7 +41,7 @@ def settable(program: click.Command) -> dict[str, click.Parameter]:
 def load_config(program: click.Command) -> Config:
     """Both files, checked. Raises :class:`Problem` with the file and the line of the first thing that is wrong."""
     try:
-        config = read_all()
+        config = read_user()
     except ConfigError as error:
         raise Problem(f"{error}.", CORRECT) from error
     for problem in problems(program, config):
@@ -65,8 +64,6 @@ def problems(program: click.Command, config: Config) -> Iterator[str]:
             yield f"{entry.location}: there is no setting {name}{hint}"
         elif complaint := _complaint(known[name], entry.value):
             yield f"{entry.location}: {name} {complaint}"
-        elif entry.path.name == PROJECT_FILE and (name == "server" or is_address(str(entry.value))):
-            yield f"{entry.location}: {name} names a server in a project's file, which anybody may write; type it"
     for name, table in config.servers.items():
         yield from table_problems(name, table)
     for name, table in config.presets.items():

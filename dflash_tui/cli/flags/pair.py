@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from dflash_tui.core.settings.addresses import is_address
-from dflash_tui.core.settings.config import ConfigError, read_all
+from dflash_tui.core.settings.config import ConfigError, read_user
 from dflash_tui.core.settings.servers import DIALECTS
 from engine.commands import AUTO, EngineOptions, WeightChoice, WeightFormat
 from engine.errors import UsageFailure
@@ -53,7 +53,7 @@ class ServerName(click.ParamType):  # type: ignore[type-arg]  # older clicks hav
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         try:
-            names = sorted(read_all().servers)
+            names = sorted(read_user().servers)
         except ConfigError:
             return []
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]

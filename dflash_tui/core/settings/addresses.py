@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ..failures import Failure
-from .config import PROJECT_FILE, SERVERS_TABLE, Config, Entry, no_such
+from .config import SERVERS_TABLE, Config, Entry, no_such
 from .servers import DIALECTS, Dialect, ServerAddress
 
 KEY_VARIABLE = "DFLASH_CHAT_KEY"
@@ -101,9 +101,6 @@ def table_problems(name: str, table: Mapping[str, Entry]) -> Iterator[str]:
     """What is wrong with a ``[servers.NAME]`` table, in words that begin with file and line."""
     for key, entry in table.items():
         where = f"{entry.location}: {SERVERS_TABLE}.{name}"
-        if entry.path.name == PROJECT_FILE:
-            yield f"{where} stands in a project's file, which anybody may write; servers belong in your own config.toml"
-            return
         if key not in FIELDS:
             near = get_close_matches(key, FIELDS, 1)
             hint = f"do you mean {near[0]}?" if near else f"it has {', '.join(FIELDS)}"

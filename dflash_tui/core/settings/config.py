@@ -1,13 +1,12 @@
-"""The two optional TOML files: the user's, and the project's, found from the current folder upwards. Keys are flags
-with underscores (``block_size = 8``); ``[servers.NAME]`` describes a server and
-``[presets.NAME]`` settings under one name. The caller knows what values mean."""
+"""The user's optional TOML file. Keys are flags with underscores (``block_size = 8``); ``[servers.NAME]`` describes a
+server and ``[presets.NAME]`` settings under one name. The caller knows what values mean."""
 
 from __future__ import annotations
 
 import os
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -19,7 +18,6 @@ Gauges = Literal["full", "narrow", "off"]
 """How much room the gauges take beside the conversation."""
 CONFIG_VARIABLE = "DFLASH_CHAT_CONFIG"
 """The environment variable that names another user file; empty means none."""
-PROJECT_FILE = ".dflash-chat.toml"
 SERVERS_TABLE, PRESETS_TABLE = "servers", "presets"
 MAX_BYTES = 1024 * 1024
 
@@ -43,7 +41,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What the files say, the nearer file's word last."""
+    """What the file says."""
 
     settings: Mapping[str, Entry] = field(default_factory=dict)
     """Values of flags, by the flag's name."""
@@ -51,14 +49,6 @@ class Config:
     """Tables of servers, by the server's name."""
     presets: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
     """Tables of presets, by the preset's name."""
-
-    def over(self, other: Config) -> Config:
-        """Both configurations in one; where both have an entry, this one's counts."""
-        return Config(
-            {**other.settings, **self.settings},
-            {**other.servers, **self.servers},
-            {**other.presets, **self.presets},
-        )
 
 
 def config_directory() -> Path:
@@ -73,37 +63,10 @@ def user_file() -> Path | None:
     return Path(named).expanduser() if named else None
 
 
-def project_file(start: Path | None = None) -> Path | None:
-    """The nearest project file from ``start`` (default: the current folder) upwards, the home folder excluded."""
-    try:
-        folder = (start or Path.cwd()).resolve()
-        home = Path.home().resolve()
-    except (OSError, RuntimeError):
-        return None
-    for candidate in (folder, *folder.parents):
-        if candidate == home:
-            return None
-        if (candidate / PROJECT_FILE).is_file():
-            return candidate / PROJECT_FILE
-    return None
-
-
-def files() -> Iterator[Path]:
-    """The files that are read, the user's own first. A named file that is missing is read too, and said to be."""
+def read_user() -> Config:
+    """What the user's file says. One that the environment names must exist. Raises :class:`ConfigError`."""
     own = user_file()
-    if own is not None and (own.exists() or os.environ.get(CONFIG_VARIABLE)):
-        yield own
-    nearer = project_file()
-    if nearer is not None:
-        yield nearer
-
-
-def read_all() -> Config:
-    """Both files as one. Raises :class:`ConfigError`."""
-    config = Config()
-    for path in files():
-        config = read_config(path).over(config)
-    return config
+    return read_config(own) if own is not None and (own.exists() or os.environ.get(CONFIG_VARIABLE)) else Config()
 
 
 def read_config(path: Path) -> Config:

@@ -15,7 +15,7 @@ from engine.commands import GenerationSettings
 
 from ..attachments.attachment_reader import AttachmentError, read_file
 from ..failures import Failure
-from .config import PRESETS_TABLE, PROJECT_FILE, Config, Entry, no_such
+from .config import PRESETS_TABLE, Config, Entry, no_such
 from .decoding import SETTINGS, WORDS, of_flags
 
 SYSTEM = "system"
@@ -126,16 +126,9 @@ def preset_problems(name: str, table: Mapping[str, Entry]) -> Iterator[str]:
 
 
 def _system(name: str, entry: Entry) -> str:
-    """The system prompt of a preset's entry. Anybody may write a project's file: what it names has to be in its
-    folder."""
-    folder = entry.path.parent
+    """The system prompt of a preset's entry."""
     try:
-        if entry.value.startswith("@") and not entry.value.startswith("@@") and entry.path.name == PROJECT_FILE:
-            path = (folder / entry.value[1:]).resolve()
-            if not path.is_relative_to(folder.resolve()):
-                words = "a project's file may only name files of its own folder"
-                raise PresetError(f"{entry.location}: {PRESETS_TABLE}.{name}: {words}.", "Copy it there.")
-        return read_system(entry.value, folder)
+        return read_system(entry.value, entry.path.parent)
     except (AttachmentError, RuntimeError, OSError) as error:
         hint = error.hint if isinstance(error, AttachmentError) else "Name another file."
         raise PresetError(f"{entry.location}: {PRESETS_TABLE}.{name}: {error}", hint) from None

@@ -58,6 +58,13 @@ def run_race(runs: int) -> tuple[Bench, RaceResult]:
     return bench, bench.race.result
 
 
+def test_the_order_of_the_lanes_alternates() -> None:
+    bench, _ = run_race(3)
+    order = [ask.settings for ask in bench.asks[1::2]]
+    forwards = [lane.settings for lane in LANES]
+    assert order == [*forwards, *reversed(forwards), *forwards]
+
+
 def test_every_measured_run_follows_a_short_one_of_its_own_lane() -> None:
     bench, _ = run_race(2)
     warm_ups, measured = bench.asks[::2], bench.asks[1::2]

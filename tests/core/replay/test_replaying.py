@@ -125,6 +125,13 @@ def test_everything_comes_in_order(tmp_path: Path) -> None:
     assert events == run and source.played == 700
 
 
+def test_a_run_that_would_be_over_at_once_starts_slowed() -> None:
+    with replay(find_recording("gpu"), None) as (source, _):
+        until(lambda: source.record is not None and source.pace < 1)
+        assert source.record is not None and source.record.seconds < 0.1
+        assert 15 < source.record.seconds / source.pace < 25
+
+
 def test_the_recorded_pace_is_kept(tmp_path: Path) -> None:
     started = time.monotonic()
     with replay(write(tmp_path / "run.jsonl", run_of(10, 0.05)), pace=2.0) as (source, _):

@@ -14,7 +14,7 @@ from dflash_tui.core.settings.addresses import (
     address_of,
     table_problems,
 )
-from dflash_tui.core.settings.config import PROJECT_FILE, Config, read_config
+from dflash_tui.core.settings.config import Config, read_config
 from dflash_tui.core.settings.servers import ServerAddress
 
 SECRET = "sk-abc123"
@@ -116,10 +116,4 @@ def test_mistakes_name_file_and_line(tmp_path: Path, text: str, complaint: str) 
     config = described(tmp_path, f"[servers.a]\n{text}\n")
     assert any(complaint in problem for problem in table_problems("a", config.servers["a"]))
     with pytest.raises(ServerError):
-        address_named("a", config)
-
-
-def test_a_projects_file_names_no_server_that_could_be_sent_a_key(tmp_path: Path) -> None:
-    config = described(tmp_path, '[servers.a]\nurl = "http://evil"\nkey_command = "cat key"\n', PROJECT_FILE)
-    with pytest.raises(ServerError, match="which anybody may write"):
         address_named("a", config)

@@ -11,19 +11,16 @@ from hypothesis import strategies as st
 from dflash_tui.core.settings.config import (
     CONFIG_VARIABLE,
     MAX_BYTES,
-    PROJECT_FILE,
     ConfigError,
-    files,
     line_of,
-    project_file,
-    read_all,
     read_config,
+    read_user,
 )
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home folder with a project below it, which is the current folder."""
+    """A home folder with another below it, which is the current one."""
     project = tmp_path / "home" / "work" / "project"
     project.mkdir(parents=True)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -41,28 +38,7 @@ def user_config(home: Path, text: str) -> Path:
 
 
 def test_without_files_there_is_nothing(home: Path) -> None:
-    assert list(files()) == [] and read_all().settings == {}
-
-
-def test_the_project_has_the_last_word(home: Path) -> None:
-    own = user_config(home, 'theme = "mono"\nseed = 1\n')
-    (home / "work" / PROJECT_FILE).write_text("# for all of us\nseed = 2\n")
-    config = read_all()
-    assert {name: entry.value for name, entry in config.settings.items()} == {"theme": "mono", "seed": 2}
-    assert config.settings["seed"].location == f"{home / 'work' / PROJECT_FILE}, line 2"
-    assert config.settings["theme"].location == f"{own}, line 1"
-
-
-def test_the_search_for_a_project_ends_at_home(home: Path) -> None:
-    (home / PROJECT_FILE).write_text("seed = 2")
-    (home.parent / PROJECT_FILE).write_text("seed = 3")
-    assert project_file() is None
-    nearer = home / "work" / PROJECT_FILE
-    nearer.write_text("seed = 4")
-    assert project_file() == nearer
-    nearest = Path.cwd() / PROJECT_FILE
-    nearest.write_text("seed = 5")
-    assert project_file() == nearest
+    assert read_user().settings == {}
 
 
 def test_the_environment_names_another_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -70,12 +46,12 @@ def test_the_environment_names_another_file(home: Path, monkeypatch: pytest.Monk
     other = home / "other.toml"
     other.write_text("seed = 9")
     monkeypatch.setenv(CONFIG_VARIABLE, str(other))
-    assert read_all().settings["seed"].value == 9
+    assert read_user().settings["seed"].value == 9
     monkeypatch.setenv(CONFIG_VARIABLE, "")
-    assert read_all().settings == {}
+    assert read_user().settings == {}
     monkeypatch.setenv(CONFIG_VARIABLE, str(home / "missing.toml"))
     with pytest.raises(ConfigError, match=r"missing\.toml: No such file"):
-        read_all()
+        read_user()
 
 
 @pytest.mark.parametrize(

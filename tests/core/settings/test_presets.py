@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dflash_tui.core.attachments.attachment_reader import AttachmentError
-from dflash_tui.core.settings.config import PROJECT_FILE, Config, read_config
+from dflash_tui.core.settings.config import Config, read_config
 from dflash_tui.core.settings.presets import (
     PresetError,
     find_preset,
@@ -87,20 +87,6 @@ def test_system_prompts_in_files(tmp_path: Path) -> None:
     with pytest.raises(AttachmentError, match=r"No file is named"):
         read_system("@", tmp_path)
     assert read_system("plain") == "plain"
-
-
-def test_a_project_s_file_names_only_its_own(tmp_path: Path) -> None:
-    """Anybody may have written it, and what it names is sent to whatever answers."""
-    project = tmp_path / "project"
-    project.mkdir()
-    (tmp_path / "secret").write_text("s")
-    (project / "ok.md").write_text("Fine.")
-    text = '[presets.a]\nsystem = "@../secret"\n[presets.b]\nsystem = "@ok.md"\n[presets.c]\nsystem = "@/etc/passwd"'
-    read = config(project, text, PROJECT_FILE)
-    assert find_preset("b", read).system == "Fine."
-    for name in "ac":
-        with pytest.raises(PresetError, match="of its own folder"):
-            find_preset(name, read)
 
 
 def test_what_goes_on_under_a_preset_is_known_by_what_it_says(tmp_path: Path) -> None:
