@@ -13,10 +13,10 @@ from .rounds.step import (
     MICROSECONDS,
     PROBABILITY_STEPS,
     Channel,
+    DraftSource,
     DraftToken,
     EmittedToken,
     Match,
-    Source,
     Step,
     TreeToken,
     Verdict,
@@ -27,10 +27,36 @@ from .rounds.step import (
 )
 
 __all__ = [
-    "MICROSECONDS", "PROBABILITY_STEPS", "Channel", "Clock", "DraftToken", "EmittedToken", "EngineError",
-    "EngineReady", "ErrorKind", "Event", "FinishReason", "LoadProgress", "Match", "Notice", "PrefillDone", "Source",
-    "SourceStatistics", "Step", "TreeToken", "TurnFinished", "TurnStarted", "TurnStatistics", "Verdict",
-    "WidthChoice", "accepted_in", "event_from_dict", "event_to_dict", "rounded", "shortened", "sources_in",
+    "MICROSECONDS",
+    "PROBABILITY_STEPS",
+    "Channel",
+    "Clock",
+    "DraftSource",
+    "DraftToken",
+    "EmittedToken",
+    "EngineError",
+    "EngineReady",
+    "ErrorKind",
+    "Event",
+    "FinishReason",
+    "LoadProgress",
+    "Match",
+    "Notice",
+    "PrefillDone",
+    "SourceStatistics",
+    "Step",
+    "TreeToken",
+    "TurnFinished",
+    "TurnStarted",
+    "TurnStatistics",
+    "Verdict",
+    "WidthChoice",
+    "accepted_in",
+    "event_from_dict",
+    "event_to_dict",
+    "rounded",
+    "shortened",
+    "sources_in",
     "statistics_from_dict",
 ]  # fmt: skip
 
@@ -125,7 +151,7 @@ class PrefillDone:
 class SourceStatistics:
     """Drafted and accepted tokens that name this source."""
 
-    source: Source
+    source: DraftSource
     num_draft_tokens: int
     num_accepted_draft_tokens: int
 

@@ -11,8 +11,8 @@ from .errors import WeightsFailure
 from .events import (
     MICROSECONDS,
     PROBABILITY_STEPS,
+    DraftSource,
     FinishReason,
-    Source,
     Step,
     TurnFinished,
     TurnStarted,
@@ -44,7 +44,7 @@ class TurnEvents:
         """The answer so far, and what was thought."""
         self.max_block_size = 1 if drafter is None else drafter.config.block_size
         kind = None if drafter is None else drafter.config.kind
-        self.by_drafter: Source | None = None if kind == "dflash" else kind
+        self.by_drafter: DraftSource | None = None if kind == "dflash" else kind
         """The source named for tokens that the drafter guessed; None for a DFlash drafter, which is the default."""
         self.reason: FinishReason = "stopped"
 

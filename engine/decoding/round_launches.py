@@ -96,7 +96,7 @@ class Ingestion(NamedTuple):
         return f"ingest {self.rows}"
 
 
-Piece = Proposal | Verification | Ingestion
+RoundPiece = Proposal | Verification | Ingestion
 
 
 class RoundLaunches:
@@ -161,7 +161,7 @@ class RoundLaunches:
         self.sample_scratch = SampleScratch(target.config.vocab_size, device)
         self.counts = DRAFT_COUNTS if drafter is not None and drafter.sequential else DRAFT_COUNTS[-1:]
         """The draft lengths that are captured: one, where a whole block is drafted at once."""
-        self._captured: dict[Piece, Launch] = {}
+        self._captured: dict[RoundPiece, Launch] = {}
 
     @property
     def drafts_in_8_bits(self) -> bool:
@@ -184,7 +184,7 @@ class RoundLaunches:
         for piece in self._pieces():
             self.of(piece)
 
-    def _pieces(self) -> Iterator[Piece]:
+    def _pieces(self) -> Iterator[RoundPiece]:
         has_drafter = self.drafter is not None
         passes = {Verification(1), Verification(), Verification(tree=has_drafter and self.tree is not None)}
         for verification in sorted(passes):
@@ -217,7 +217,7 @@ class RoundLaunches:
         for launch in self._captured.values():
             launch()
 
-    def of(self, piece: Piece) -> Launch:
+    def of(self, piece: RoundPiece) -> Launch:
         """The launch of a piece, captured when it is first wanted."""
         if piece not in self._captured:
             was_done, was_place = self.state.done.clone(), self.reports.next_record.clone()
@@ -229,7 +229,7 @@ class RoundLaunches:
             self.reports.next_record.copy_(was_place)
         return self._captured[piece]
 
-    def launch(self, piece: Piece) -> None:
+    def launch(self, piece: RoundPiece) -> None:
         """Launches a piece directly, without a capture."""
         match piece:
             case Proposal():
@@ -359,5 +359,5 @@ def _both_ways(verification: Verification) -> tuple[Verification, Verification]:
     return verification, verification._replace(greedy=False)
 
 
-def _is_wide(piece: Piece) -> bool:
+def _is_wide(piece: RoundPiece) -> bool:
     return isinstance(piece, Ingestion) or (piece.lookup if isinstance(piece, Proposal) else piece.rows) > MAX_ROWS

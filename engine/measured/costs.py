@@ -14,7 +14,7 @@ import torch
 from ..decoding.cuda_graphs import Launch, Stopwatch
 from ..decoding.decoder import Decoder
 from ..decoding.device_rounds import DeviceRounds
-from ..decoding.round_launches import Ingestion, Piece, Proposal, RoundLaunches, Verification
+from ..decoding.round_launches import Ingestion, Proposal, RoundLaunches, RoundPiece, Verification
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.costs import CostTable, RoundCosts
 from ..speculation.trees import ROWS, WIDE_ROWS, best_first, in_rows
@@ -189,7 +189,7 @@ class RoundTimer:
         self.launches = launches
         self._stopwatch = Stopwatch(launches.device, 2)
 
-    def time(self, piece: Piece, text: Sequence[int], context: int, width: int = 1, pending: int = 0) -> float:
+    def time(self, piece: RoundPiece, text: Sequence[int], context: int, width: int = 1, pending: int = 0) -> float:
         """Milliseconds of a piece of a greedy round behind ``context`` positions: verify the first ``width`` of 16
         tokens, or a typical tree, or ingest ``pending`` rows and draft."""
         launch = self.launches.of(piece)

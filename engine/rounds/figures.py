@@ -7,13 +7,12 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any
 
 from ..events import TurnStatistics
 from .lazy_sequence import LazySequence
-from .numbers import SECOND, microseconds
+from .numbers import SECOND, microseconds, whole
 from .statistics import MAX_DRAFT, AcceptanceStatistics, Decoded, OneRowPair, RoundCost, TurnMeter
-from .step import MICROSECONDS, Source, Step, sources_in, verified_sources
+from .step import MICROSECONDS, DraftSource, Step, sources_in, verified_sources
 
 NOT_SPECULATIVE, CORRECTED = 2**16 - 1, 2**14
 
@@ -51,7 +50,7 @@ class RoundFigures:
         self.accepted, self.verified, self.emitted, self.draft_us, self.verify_us, self.total_us = map(
             Differences, self._sums
         )
-        self._by_source: dict[Source, tuple[array[int], array[int]]] = {}
+        self._by_source: dict[DraftSource, tuple[array[int], array[int]]] = {}
         """Sums of the verified and of the accepted tokens that name who guessed them, for each source that was
         named."""
         self.context_length = array("q")
@@ -189,23 +188,23 @@ class RoundFigures:
             meter.verified[source], meter.accepted[source] = verified[-1], accepted[-1]
         return meter.statistics(num_prompt_tokens, num_reused_tokens)
 
-    def _count(self, step: Step, values: Sequence[Any]) -> None:
-        """Count one more round. ``values``: its row's (:mod:`.rows`)."""
+    def _count(self, step: Step) -> None:
+        """Count one more round."""
         self._pair(step)
         accepted, verified, drafts = step.num_kept, step.num_verified, bool(step.draft_columns.ids)
-        _, time, draft_us, verify_us, total_us, context, *_ = values
-        numbers = accepted, verified, len(step.emitted_columns.ids), draft_us or 0, verify_us or 0, total_us
+        times = (whole(value or 0.0, MICROSECONDS) for value in (step.draft_ms, step.verify_ms, step.total_ms))
+        numbers = (accepted, verified, len(step.emitted_columns.ids), *times)
         if self._length:
             for total, number in zip(self._sums, numbers, strict=True):
                 total.append(number + total[-1])
         else:
             for total, number in zip(self._sums, numbers, strict=True):
                 total.append(number)
-        self.time.append(time)
-        self.context_length.append(context)
+        self.time.append(microseconds(step.time))
+        self.context_length.append(step.context_length)
         self._drafted.append(drafts)
         self._passes.append(step.verify_width > 0)
-        self._timed.append(draft_us is not None and verify_us is not None)
+        self._timed.append(step.draft_ms is not None and step.verify_ms is not None)
         corrected = drafts and step.is_corrected
         self._outcomes.append(accepted + CORRECTED * corrected if drafts else NOT_SPECULATIVE)
         if drafts:
@@ -220,7 +219,7 @@ class RoundFigures:
         self.latest = step
         self._length += 1
 
-    def _count_sources(self, verified: Sequence[Source | None], step: Step) -> None:
+    def _count_sources(self, verified: Sequence[DraftSource | None], step: Step) -> None:
         if any(verified):
             for source in {each for each in verified if each is not None} - self._by_source.keys():
                 zeros = bytes(4 * self._length)

@@ -17,9 +17,9 @@ from .step import (
     MICROSECONDS,
     Channel,
     DraftColumns,
+    DraftSource,
     EmittedColumns,
     Match,
-    Source,
     Step,
     TreeColumns,
     Verdict,
@@ -30,7 +30,7 @@ from .step import (
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
-SOURCES: tuple[Source | None, ...] = (None, *get_args(Source))
+SOURCES: tuple[DraftSource | None, ...] = (None, *get_args(DraftSource))
 MAX_LIST = 256
 """Tokens of a draft or a tree in a trace, and choices of a position: no honest round has so many."""
 
@@ -193,7 +193,7 @@ def _step(turn: int, pieces: Sequence[TokenPiece], values: Sequence[Any]) -> Ste
     return step
 
 
-def _sources(rare: dict[str, Any], count: int) -> tuple[Source | None, ...]:
+def _sources(rare: dict[str, Any], count: int) -> tuple[DraftSource | None, ...]:
     """Who guessed each drafted token."""
     numbers = rare.get("sources")
     return (None,) * count if numbers is None else tuple(SOURCES[_number(number)] for number in numbers[:count])

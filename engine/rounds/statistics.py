@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..commands import MAX_BLOCK_SIZE
 from ..events import SourceStatistics, TurnStatistics
-from .step import Source, Step, sources_in, verified_sources
+from .step import DraftSource, Step, sources_in, verified_sources
 
 MAX_DRAFT = MAX_BLOCK_SIZE - 1
 
@@ -24,9 +24,9 @@ class TurnMeter:
         self.num_accepted = 0
         self.histogram: list[int] = []
         """Entry k counts the speculative steps that accepted k drafted tokens; as long as the most that were."""
-        self.verified: Counter[Source] = Counter()
+        self.verified: Counter[DraftSource] = Counter()
         """Verified drafts that name who guessed them."""
-        self.accepted: Counter[Source] = Counter()
+        self.accepted: Counter[DraftSource] = Counter()
         """Those of them that were accepted."""
         self.first_time = 0.0
         self.last_time = 0.0
@@ -105,7 +105,7 @@ class AcceptanceStatistics:
     corrected: tuple[int, ...] = (0,) * (MAX_DRAFT + 1)
     """Entry k: those of them in which the target then wrote another token than the draft's next."""
 
-    named: tuple[tuple[Source, int], ...] = ()
+    named: tuple[tuple[DraftSource, int], ...] = ()
     """Accepted tokens that name who guessed them, by source; the drafter guessed the others."""
 
     @property

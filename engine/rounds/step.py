@@ -17,7 +17,7 @@ first draft that differed (``corrected``), it came free where nothing more had b
 Channel = Literal["answer", "thought", "control"]
 """Where a token belongs: the answer, the model's thinking, or markup nobody reads (stop and channel tokens)."""
 
-Source = Literal["dflash", "lookup", "mtp", "eagle3"]
+DraftSource = Literal["dflash", "lookup", "mtp", "eagle3"]
 """Who guessed a token: the DFlash drafter, the text itself (what followed where the newest tokens stood before), or one
 that drafts a token at a time: a target's own assistant, an EAGLE-3. Without a name it was the run's DFlash drafter; at
 a server, whatever that drafts with."""
@@ -40,7 +40,7 @@ class DraftToken:
     target_probability: float | None = None
     """The target's probability of this token at its position; None where it isn't known, and behind the first that was
     not accepted."""
-    source: Source | None = None
+    source: DraftSource | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class TreeToken:
     probability: float
     """The probability that the drafter gave it at its position, or that the match gave it which led to it, in [0,
     1]."""
-    source: Source | None = None
+    source: DraftSource | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class DraftColumns(NamedTuple):
     texts: tuple[str | None, ...] = ()
     probabilities: tuple[float | None, ...] = ()
     target_probabilities: tuple[float | None, ...] = ()
-    sources: tuple[Source | None, ...] = ()
+    sources: tuple[DraftSource | None, ...] = ()
 
 
 class TreeColumns(NamedTuple):
@@ -118,7 +118,7 @@ class TreeColumns(NamedTuple):
     ids: tuple[int, ...] = ()
     texts: tuple[str, ...] = ()
     probabilities: tuple[float, ...] = ()
-    sources: tuple[Source | None, ...] = ()
+    sources: tuple[DraftSource | None, ...] = ()
 
 
 class EmittedColumns(NamedTuple):
@@ -253,7 +253,7 @@ def accepted_in(step: Step) -> tuple[int, ...]:
     return tuple(path[1:])
 
 
-def sources_in(step: Step) -> tuple[Source | None, ...]:
+def sources_in(step: Step) -> tuple[DraftSource | None, ...]:
     """Who guessed each accepted token of a step, as far as it is named."""
     if step.tree_columns.ids:
         sources = step.tree_columns.sources
@@ -261,6 +261,6 @@ def sources_in(step: Step) -> tuple[Source | None, ...]:
     return step.draft_columns.sources[: step.num_kept]
 
 
-def verified_sources(step: Step) -> tuple[Source | None, ...]:
+def verified_sources(step: Step) -> tuple[DraftSource | None, ...]:
     """Who guessed each verified token of a step, as far as it is named."""
     return step.tree_columns.sources or step.draft_columns.sources[: step.num_verified]

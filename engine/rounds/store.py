@@ -14,30 +14,29 @@ from .blocks import ROUNDS, Block, decoded, encoded
 from .figures import RoundFigures
 from .growing_text import GrowingText
 from .numbers import RecordError
-from .rows import Row, row_of, step_of
+from .rows import CHANNELS, Row, row_of
 from .step import Step
 
 
 class RoundStore(RoundFigures):
     """The rounds of one turn, or of a recording's turns one behind the other. Append-only; indexing gives steps equal
-    to those appended. The newest stand as rows, the others in blocks, some 80 bytes each instead of several thousand;
-    their numbers stand in columns (:class:`RoundFigures`). Rounds of a file are counted when somebody looks at them:
-    the length is that of what is counted.
+    to those appended. The newest stand as they came, the others in blocks, some 80 bytes each instead of several
+    thousand; their numbers stand in columns (:class:`RoundFigures`). The length is that of what is counted.
 
-    One thread appends; any thread may read and :meth:`seal`, which makes blocks of the oldest rows."""
+    One thread may :meth:`put` rounds, as an engine's does, and another :meth:`count` and :meth:`seal` them, which makes
+    blocks of the oldest; any may read."""
 
     def __init__(self, steps: Iterable[Step] = ()) -> None:
         super().__init__()
         self.blocks: list[bytes] = []
         """The finished blocks, in order. None of them ever changes."""
-        self.answer, self.thought = GrowingText(), GrowingText()
-        """What the rounds add to each channel."""
-        self.newest: Row | None = None
-        """The row that was appended last."""
         self._ends: list[int] = []
         """How many rounds there are up to and with each block."""
-        self._tail: list[Row] = []
+        self._tail: list[_Waiting] = []
         """The rounds behind the last block."""
+        self._texts = GrowingText(), GrowingText()
+        """What the rounds add to the answer and to the thought."""
+        self._newest: _Waiting
         self._lead = 0
         """Rounds of the first block that stand before the first one: parts of other stores may begin within a block."""
         self._lock, self._sealing = Lock(), Lock()
@@ -49,53 +48,87 @@ class RoundStore(RoundFigures):
             self.append(step)
 
     def append(self, step: Step) -> None:
-        """Add a round. It is counted with that, unless others of a file before it are not."""
-        row = row_of(step)
+        """Add a round and count it."""
+        self.put(step)
+        self.count()
+
+    def put(self, step: Step) -> None:
+        """Add a round, which another thread counts."""
+        self._newest = _Waiting(step)
         with self._lock:
-            self._tail.append(row)
-            self.newest = row
-        self.answer.append(step.text())
-        self.thought.append(step.text("thought"))
-        if self.held == len(self) + 1:
-            self._count(step, row.values)
+            self._tail.append(self._newest)
+            for text, channel in zip(self._texts, CHANNELS, strict=False):
+                text.append(step.text(channel))
         if len(self._tail) >= 4 * ROUNDS:  # nobody else does
             self.seal()
 
     def adopt(self, data: bytes, block: Block, steps: Sequence[Step] = ()) -> None:
         """Add a block of a file, as it stands there. ``steps``: its own, if somebody has read them; then they are
         counted, too. Raises :class:`RecordError` for a damaged block."""
-        answer, thought = block.texts()
+        texts = block.texts()
         self.seal(rest=True)
         with self._lock:
             self.blocks.append(data)
             self._ends.append(self._sealed + len(block))
-        self.answer.append(answer)
-        self.thought.append(thought)
-        for step, row in zip(steps, block.rows, strict=False):
-            self._count(step, row.values)
+            for whole, text in zip(self._texts, texts, strict=True):
+                whole.append(text)
+        for step in steps:
+            self._count(step)
 
-    def count(self) -> RoundStore:
-        """Count the rounds of a file, up to the first that is damaged; returns this store."""
-        with suppress(RecordError):
-            for index in range(len(self), self.held):
-                row = self._row(index + self._lead)
-                self._count(step_of(row), row.values)
+    def count(self, stop: int | None = None) -> RoundStore:
+        """Count all rounds, or those before number ``stop``; of a file's, up to the first that is damaged. Returns this
+        store."""
+        with self._sealing, suppress(RecordError):
+            self._count_up(self.held if stop is None else stop)
         return self
 
+    def _count_up(self, stop: int) -> None:
+        for index in range(len(self), stop):
+            self._count(self._step(index + self._lead))
+
     def seal(self, *, rest: bool = False) -> None:
-        """Make blocks of the rows, as long as there are enough for two, or with ``rest`` of all of them: none but a
-        turn's only one has fewer than ``ROUNDS``."""
+        """Make blocks of the rounds that wait, as long as there are enough for two, or with ``rest`` of all of them:
+        none but a turn's only one has fewer than ``ROUNDS``."""
         if len(self._tail) < (1 if rest else 2 * ROUNDS):
             return
         with self._sealing:
             while (waiting := len(self._tail)) >= (1 if rest else 2 * ROUNDS):
-                _, some = next(groupby(self._tail[: ROUNDS if waiting >= 2 * ROUNDS else waiting], attrgetter("turn")))
-                rows = list(some)
+                some = self._tail[: ROUNDS if waiting >= 2 * ROUNDS else waiting]
+                _, alike = next(groupby(some, attrgetter("step.turn")))
+                rows = [each.row for each in alike]
+                if len(self) + self._lead >= self._sealed:  # otherwise rounds of a file before them are not counted
+                    self._count_up(self._sealed + len(rows) - self._lead)
                 block = encoded(self._sealed, rows)
                 with self._lock:
                     self.blocks.append(block)
                     self._ends.append(self._sealed + len(rows))
                     del self._tail[: len(rows)]
+
+    def say(self, answer: str) -> None:
+        """Take ``answer`` for what the rounds of a part say: it is cut without reading them."""
+        self._texts[0].append(answer)
+
+    @property
+    def answer(self) -> str:
+        """What the rounds say, those that are not counted included."""
+        with self._lock:
+            return str(self._texts[0])
+
+    @property
+    def thought(self) -> str:
+        """What they say of the model's thinking."""
+        with self._lock:
+            return str(self._texts[1])
+
+    @property
+    def num_characters(self) -> int:
+        """Characters of both."""
+        return sum(map(len, self._texts))
+
+    @property
+    def newest(self) -> Row:
+        """The row of the round that was put last. Raises ``AttributeError`` before the first."""
+        return self._newest.row
 
     @property
     def held(self) -> int:
@@ -111,8 +144,7 @@ class RoundStore(RoundFigures):
     def __getitem__(self, index: int) -> Step:
         """The step at ``index``; negative ones count from the end. Raises ``IndexError`` outside."""
         index = range(len(self))[index]
-        latest = self.latest
-        return latest if latest is not None and index == len(self) - 1 else step_of(self._row(index + self._lead))
+        return self._step(index + self._lead)
 
     def __iter__(self) -> Iterator[Step]:
         return self.steps()
@@ -137,8 +169,8 @@ class RoundStore(RoundFigures):
         skipped = ends[first - 1] if first else 0
         cut._lead = start - skipped
         cut.blocks, cut._ends = blocks[first:last], [end - skipped for end in ends[first:last]]
-        cut._tail = [self._row(index) for index in range(ends[last - 1] if last > first else skipped, stop)]
-        cut.latest = step_of(cut._row(cut._lead + len(cut) - 1))
+        cut._tail = [_Waiting(self._step(index)) for index in range(ends[last - 1] if last > first else skipped, stop)]
+        cut.latest = cut[-1]
         last_drafted = cut._drafted.rfind(1)
         cut.latest_drafted = cut[last_drafted] if last_drafted >= 0 else None
         return cut
@@ -147,16 +179,32 @@ class RoundStore(RoundFigures):
     def _sealed(self) -> int:
         return self._ends[-1] if self._ends else 0
 
-    def _row(self, index: int) -> Row:
-        """The row at a place, the lead counted. Raises :class:`RecordError` where its block is damaged."""
+    def _step(self, index: int) -> Step:
+        """The step at a place, the lead counted. Raises :class:`RecordError` where its block is damaged."""
         with self._lock:
             if index >= self._sealed:
-                return self._tail[index - self._sealed]
+                return self._tail[index - self._sealed].step
         number = bisect_right(self._ends, index)
         read = self._read
         if read is None or read[0] != number:
             self._read = read = (number, decoded(self.blocks[number]))
-        return read[1].rows[index - (self._ends[number - 1] if number else 0)]
+        return read[1].step(index - (self._ends[number - 1] if number else 0))
+
+
+class _Waiting:
+    """A round that no block holds yet, and its row once somebody has asked for that."""
+
+    __slots__ = ("_row", "step")
+
+    def __init__(self, step: Step) -> None:
+        self.step = step
+        self._row: Row | None = None
+
+    @property
+    def row(self) -> Row:
+        if self._row is None:
+            self._row = row_of(self.step)
+        return self._row
 
 
 class Recorder:
@@ -172,5 +220,5 @@ class Recorder:
         if isinstance(event, TurnStarted) or (isinstance(event, Step | TurnFinished) and event.turn != self._turn):
             self._turn, self._rounds = event.turn, RoundStore()
         if isinstance(event, Step):
-            self._rounds.append(event)
+            self._rounds.put(event)
         return self._rounds

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from dflash_tui.app.application import ChatApp
+from dflash_tui.app.chat.screen import ChatScreen
 from dflash_tui.app.screens.sessions import SessionsScreen
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.desk.event_queue import EventQueue
@@ -45,6 +46,20 @@ async def test_a_conversation_is_found_and_goes_on(launch: Launch) -> None:
         ]
         assert [turn.question for turn in load_session(path).turns] == ["about drones", "and then?"]
         assert load_session(path).target == "demo/gemma4-tiny"
+
+
+async def test_f7_replays_a_conversation_above_the_chat(launch: Launch) -> None:
+    path = write(sessions_directory(), "about drones", answer="They fly.", at=1)
+    async with launch(answer="ok") as chat:
+        await open_list(chat)
+        await chat.pilot.press("f7")
+        await chat.until(lambda: isinstance(chat.app.screen, ChatScreen) and chat.app.screen is not chat.screen)
+        replay = chat.app.screen
+        assert isinstance(replay, ChatScreen)
+        await chat.until(lambda: replay.desk.source is not None and replay.desk.source.recording.ended)
+        assert replay.desk.source.recording.record.name == path.name
+        await chat.pilot.press("escape")
+        await chat.until(lambda: chat.app.screen is chat.screen and chat.prompt.has_focus)
 
 
 async def test_the_open_conversation_is_not_in_the_list(launch: Launch) -> None:

@@ -329,12 +329,7 @@ class CourseScreen(DismissOnceScreen[bool]):
         (log if at_end and log.display else text).scroll_relative(y=by, animate=False)
 
     def action_export(self) -> None:
-        if self.course.plays:
-            from dflash_tui.core.export.tour_page import tour_page
-
-            name, page = "tour.html", tour_page(self.course)
-        else:
-            name, page = "lesson.html", render(document_of(self.course), "html")
+        page, name = render(document_of(self.course), "html"), "tour.html" if self.course.plays else "lesson.html"
         tell_saved(self, lambda: save_text(page, self._out_dir, name))
 
     def action_keys(self) -> None:

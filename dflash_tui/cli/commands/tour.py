@@ -10,9 +10,8 @@ from dflash_tui.core.exit_codes import ExitCode
 
 from ..flags.screen import screen_flags
 from ..invocation import Invocation
-from ..terminal.saying import say_path
 from ..terminal.screen import has_screen
-from .export import FORCE, TEXT, print_or_write, write_file
+from .export import FORCE, TEXT, print_or_write
 from .lesson import OUT, THEME, on_the_screen
 
 
@@ -35,11 +34,5 @@ def tour(invocation: Invocation, /, theme: str | None, out: Path, output: Path |
     course = open_tour()
     if output is None and has_screen():
         return on_the_screen(invocation, course, theme, out)
-    if output is None:
-        print_or_write(document_of(course), TEXT, None, force)
-        return ExitCode.OK
-    from dflash_tui.core.export.tour_page import tour_page
-
-    write_file(output, tour_page(course), force)
-    say_path(output.resolve())
+    print_or_write(document_of(course), TEXT if output is None else "html", output, force)
     return ExitCode.OK

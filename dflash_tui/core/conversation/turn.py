@@ -87,12 +87,12 @@ class Turn:
     @property
     def text(self) -> str:
         """The answer as far as it has come."""
-        return str(self.store.answer) if self._texts[0] is None else self._texts[0]
+        return self.store.answer if self._texts[0] is None else self._texts[0]
 
     @property
     def thought(self) -> str:
         """What it thought, as far as it has come."""
-        return str(self.store.thought) if self._texts[1] is None else self._texts[1]
+        return self.store.thought if self._texts[1] is None else self._texts[1]
 
     @property
     def answer(self) -> str:
@@ -217,9 +217,10 @@ class Turn:
 
     def add(self, step: Step) -> Spans:
         """Take in one more round; returns what it adds to the transcript."""
-        if len(self.store) == self._num_rounds:
-            self.store.append(step)
+        if self.store.held == self._num_rounds:
+            self.store.put(step)
         self._num_rounds += 1
+        self.store.count(self._num_rounds)
         self.store.seal()
         self.rate.follow()
         return self._step_spans.tell(step)
@@ -228,11 +229,11 @@ class Turn:
         """Adds many rounds at once, as ``add`` adds one; returns what they add to the transcript."""
         if self._num_rounds != batch.start - batch.first:  # only a file that no engine wrote has such gaps
             return Spans.of(span for step in batch.steps() for span in self.add(step))
-        before = self.text
+        before = self.store.answer
         self._keep_in(batch.rounds.between(batch.first, batch.stop))
         self._num_rounds = len(self.store)
         self._step_spans.skip(batch.spans, self.store.num_tokens)
-        self.store.answer.append(before + batch.spans.answer)
+        self.store.say(before + batch.spans.answer)
         return batch.spans
 
     def finish(self, event: TurnFinished, speed_up: SpeedUp | None = None) -> None:
@@ -242,7 +243,7 @@ class Turn:
     def _say(self, text: str, thought: str) -> None:
         """What it is said to be in the end; kept where the rounds don't say it."""
         told = ((text, self.store.answer), (thought, self.store.thought))
-        text_, thought_ = (None if text == str(known) else text for text, known in told)
+        text_, thought_ = (None if text == known else text for text, known in told)
         self._texts = text_, thought_
 
     # What its file says
@@ -255,7 +256,7 @@ class Turn:
             return
         if known or data is None or block.turn != self.number:
             for step in [replace(step, turn=self.number) for step in block.steps(known)]:
-                self.store.append(step)
+                self.store.put(step)
         else:
             self.store.adopt(data, block)
         self._num_rounds = block.first + len(block)

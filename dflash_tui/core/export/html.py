@@ -65,10 +65,10 @@ PASSES_WIDTH, PASS_HEIGHT, PASS_GAP, LETTER = 1080, 42, 6, 15
 
 def to_html(document: ExportedPage) -> str:
     """The page as text; write it as UTF-8."""
-    style, script = variables() + asset("page.css") + asset("passes.css"), asset("page.js")
+    style, script = _variables() + _asset("page.css"), _asset("page.js")
     title = escaped(document.title)
     parts = [
-        *page_head(title, style, script),
+        *_page_head(title, style, script),
         f'<header><h1>{title}</h1><p class="origin">{escaped(document.origin.describe())}</p>{_legend(document)}',
         '<p class="only-js"><button id="theme" type="button">Light or dark</button></p></header><main>',
         *_sections(document),
@@ -112,7 +112,7 @@ def _lanes(lanes: Lanes, numbers: Iterator[int]) -> Iterator[str]:
             f'<details><summary>round by round</summary><p class="summary">{escaped(answer_summary(answer))}</p>'
             f"{_histogram(answer)}{_scrubber(answer)}</details></article>"
         )
-    yield f"</div></section>{passes_figure(REASON)}"
+    yield f"</div></section>{_passes_figure(REASON)}"
 
 
 def _winner(lanes: Lanes) -> str:
@@ -140,7 +140,7 @@ def _section(section: Plain, numbers: Iterator[int]) -> str:
         case RoundFigure():
             return _round(section)
         case PassRows():
-            return passes_figure(section)
+            return _passes_figure(section)
         case Turn():
             return _answer(section, next(numbers))
 
@@ -225,7 +225,7 @@ def _round(figure: RoundFigure) -> str:
     return f'<figure><div class="round">{cells}</div><figcaption>{caption}</figcaption></figure>'
 
 
-def passes_figure(passes: PassRows) -> str:
+def _passes_figure(passes: PassRows) -> str:
     """Rows of passes that begin together: blocks as wide as they take, each with the share of the time at its end."""
     rows = []
     for row in passes.rows:
@@ -279,7 +279,7 @@ def _legend(document: ExportedPage) -> str:
     entries = "".join(f"<li>{name} {label.says}</li>" for name, (_, label) in zip(names, known, strict=True))
     entries += f"<li>{escaped(UNDER_TOKENS)}</li><li>{escaped(OUTCOME.says)}</li>"
     shut = any(isinstance(section, Lanes) for section in document.sections)  # a race is to be seen whole
-    reason, opened = ("", "") if shut else (passes_figure(REASON), " open")
+    reason, opened = ("", "") if shut else (_passes_figure(REASON), " open")
     return (
         f'<p class="about">{escaped(ABOUT)}</p>{reason}<details id="legend"{opened}>'
         f'<summary>{" ".join(names)}</summary><ul class="legend">{entries}</ul></details>'
@@ -330,7 +330,7 @@ def escaped(text: str) -> str:
     return escape(sanitise(text))
 
 
-def variables() -> str:
+def _variables() -> str:
     """The palettes as custom properties: the reader's system decides between them, or the page's button."""
     dark, light = (_properties(bundled_palette(name)) for name in (DARK, LIGHT))
     return (
@@ -345,9 +345,9 @@ def _properties(palette: HexColours) -> str:
     return "".join(f"--{name}:{color};" for name, color in colors.items()) + f"color-scheme:{scheme};"
 
 
-def page_head(title: str, style: str, script: str) -> tuple[str, ...]:
+def _page_head(title: str, style: str, script: str) -> tuple[str, ...]:
     """What a page begins with, up to its body. A policy lets it run its own style and script, and load nothing."""
-    own = f"style-src {content_hash(style)}; script-src {content_hash(script)}"
+    own = f"style-src {_content_hash(style)}; script-src {_content_hash(script)}"
     policy = f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
@@ -357,9 +357,9 @@ def page_head(title: str, style: str, script: str) -> tuple[str, ...]:
     )
 
 
-def asset(name: str) -> str:
+def _asset(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def content_hash(content: str) -> str:
+def _content_hash(content: str) -> str:
     return f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"

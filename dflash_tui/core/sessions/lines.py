@@ -32,10 +32,10 @@ class Shortening:
         elif isinstance(event, TurnFinished):
             begun = started is not None and started.turn == event.turn
             prompt = (started.num_prompt_tokens, started.num_reused_tokens) if started is not None and begun else ()
-            for key, known in (("text", str(rounds.answer)), ("thought", str(rounds.thought))):
+            for key, known in (("text", rounds.answer), ("thought", rounds.thought)):
                 if data[key] == known:
                     del data[key]
-            if event.statistics == rounds.statistics(*prompt):
+            if event.statistics == rounds.count().statistics(*prompt):
                 del data["statistics"]
         for key in {"milliseconds", "load_seconds"} & data.keys():
             data[key] = rounded(data[key], MICROSECONDS)

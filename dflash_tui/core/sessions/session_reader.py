@@ -89,10 +89,10 @@ class SessionReader:
         if turn.misses(block):
             self._early.append((turn.number, block.first, line))
             return
-        before = len(turn.store.answer) + len(turn.store.thought)
+        before = turn.store.num_characters
         turn.take(data, block)
         self._rounds_left -= len(block)
-        self._text_left -= len(turn.store.answer) + len(turn.store.thought) - before
+        self._text_left -= turn.store.num_characters - before
         if min(self._rounds_left, self._text_left) < 0:
             raise OverflowError("This conversation is longer than this program reads.")
 

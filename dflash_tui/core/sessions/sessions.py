@@ -204,9 +204,8 @@ class SessionLog:
 
     def _write_round(self, rounds: RoundStore) -> None:
         """Write the newest round: a block of one, which anybody can read."""
-        first, row = rounds.held - 1, rounds.newest
-        assert row is not None, "a recorder has the rounds of every step"
-        start = self._write([columns_of(first, [row])], rounds=True)
+        first = rounds.held - 1
+        start = self._write([columns_of(first, [rounds.newest])], rounds=True)
         if self._flight is None and start is not None:
             self._flight, self._between = (start, rounds, first), bytearray()
 

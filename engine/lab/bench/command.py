@@ -50,7 +50,7 @@ ACCEPTANCE = 7.8
 """Tokens per block of 16 that the 26B-A4B's drafter is reported to reach on HumanEval."""
 
 
-HOST, DEVICE, DEVICE_ALL_BITS = "host", "device", "device-bf16"
+HOST, DEVICE = "host", "device"
 """Who may run the rounds: the host, or the device, which drafts in 8 bits as in the chat, or in 16."""
 
 Say = Callable[[str], None]
@@ -124,9 +124,9 @@ def make_parser(prog: str) -> argparse.ArgumentParser:
     how.add_argument("--count", type=int, default=64, metavar="N", help="rounds per figure")
     how.add_argument(
         "--rounds",
-        choices=("auto", HOST, DEVICE, DEVICE_ALL_BITS),
+        choices=("auto", HOST, DEVICE),
         default="auto",
-        help="who runs them: PyTorch step by step, or the device itself (a GPU's default: drafting in 8 bits)",
+        help="who runs them: PyTorch step by step, or the device itself (a GPU's default)",
     )
     how.add_argument("--profile", action="store_true", help="each kernel's time in a round")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
@@ -141,8 +141,8 @@ def _check(options: argparse.Namespace, device: torch.device) -> None:
         values = given if isinstance(given, list) else [1 if given is None else given]
         if min(values, default=1) < 1:
             raise ValueError(f"--{name} must be 1 or more, not {min(values)}")
-    if options.rounds in (DEVICE, DEVICE_ALL_BITS) and device.type != "cuda" and not INTERPRETED:
-        raise ValueError(f"--rounds {options.rounds} needs a GPU; without one the {HOST} runs them")
+    if options.rounds == DEVICE and device.type != "cuda" and not INTERPRETED:
+        raise ValueError(f"--rounds {DEVICE} needs a GPU; without one the {HOST} runs them")
     if options.out is not None and not options.out.absolute().parent.is_dir():
         raise ValueError(f"there is no folder {options.out.absolute().parent} to write --out to")
 
@@ -260,14 +260,12 @@ def _make_pair(shape: Shape, options: argparse.Namespace, device: torch.device) 
 
 
 def choose_rounds(bench: Bench, who: str) -> float:
-    """Sets who runs the rounds: ``HOST`` (the default), ``DEVICE`` or ``DEVICE_ALL_BITS``. Returns the seconds that
-    preparing them took."""
+    """Sets who runs the rounds: ``HOST`` (the default) or ``DEVICE``. Returns the seconds that preparing them took."""
     started, decoder = perf_counter(), bench.decoder
     if who != HOST:
         config = decoder.target.config
         chosen = target_tiles(config.moe, card_of(decoder.device), format_of_target(decoder.target), config.sizes)
-        drafter = decoder.drafter if who == DEVICE else None
-        copy = None if drafter is None else drafter.head_in_8_bits(decoder.target)
+        copy = None if decoder.drafter is None else decoder.drafter.head_in_8_bits(decoder.target)
         launches = ScriptedLaunches(bench.script, decoder, copy, chosen, None)
         launches.prepare()
         decoder.use_rounds(DeviceRounds(launches))

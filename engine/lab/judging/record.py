@@ -33,13 +33,6 @@ class DraftRecording:
     blocks: tuple[RecordedChoices, ...] = ()
     """The same drafts with the drafter's further choices, as many at every position; empty where none were recorded."""
 
-    @classmethod
-    def of_blocks(
-        cls, domain: str, temperature: float, prompt_length: int, blocks: Sequence[RecordedChoices]
-    ) -> DraftRecording:
-        """The recording of an answer whose drafts were recorded with further choices."""
-        return cls(domain, temperature, prompt_length, tuple(block.chain() for block in blocks), tuple(blocks))
-
 
 @torch.inference_mode()
 def record_blocks(

@@ -17,16 +17,14 @@ from ...kernels.decode.products.dense import gate_up, partial_sums, project
 from ...kernels.decode.products.head import HeadOutput, head_rows
 from ...kernels.decode.tiling.tile_trials import TileTrials
 from ...kernels.decode.tiling.tiles import DraftTiles, draft_tiles
-from ...kernels.round.choices import DraftChoices
 from ...kernels.shared.heads import HeadNorms
 from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import MAX_ROWS
-from ...kernels.weights.int8 import Int8Weight
 from ...kernels.weights.kinds import weight_of
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
-from ..drafter import Committed, RoundRows
+from ..drafter import Committed, DraftBinding
 from ..merged_weights import LayerWeights
 from ..target import TargetModel
 from .modules import BlockConv, DFlashDrafter, DraftLayer
@@ -49,22 +47,9 @@ class _DraftKernels:
 class DFlashDraftPass:
     """Ingestion and drafting, bound to one cache and to the tensors that say which rows run."""
 
-    def __init__(
-        self,
-        drafter: DFlashDrafter,
-        target: TargetModel,
-        cache: Cache,
-        features: Tensor,
-        tokens: Tensor,
-        rows: RoundRows,
-        tiles: DraftTiles | None = None,
-        head: Int8Weight | None = None,
-        choices: DraftChoices | None = None,
-    ):
-        """``features`` [16, taps * hidden] are the target's; ``tokens`` int64 [16] takes the drafts, the first in place
-        0. With ``head``, an 8-bit copy of the one that drafts, the drafter's products are in 8 bits too, as where it
-        holds no others. ``choices`` take further choices; ``tiles`` are for measuring. Merges the drafter's weights in
-        place."""
+    def __init__(self, drafter: DFlashDrafter, target: TargetModel, cache: Cache, bound: DraftBinding):
+        """See ``Drafter.draft_pass``. Merges the drafter's weights in place."""
+        features, tokens, rows, tiles, head, choices = bound
         in_8_bits = head is not None or drafter.in_8_bits
         config = drafter.config
         device, dtype = drafter.norm.weight.device, drafter.norm.weight.dtype

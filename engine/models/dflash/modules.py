@@ -179,7 +179,7 @@ class DFlashDrafter(Drafter):
     def draft_pass(self, target: TargetModel, cache: Cache, bound: DraftBinding) -> DFlashDraftPass:
         from . import draft_pass
 
-        return draft_pass.DFlashDraftPass(self, target, cache, *bound)
+        return draft_pass.DFlashDraftPass(self, target, cache, bound)
 
     def ingest(self, features: Tensor, cache: Cache) -> None:
         start, end = cache.length, cache.length + features.shape[0]

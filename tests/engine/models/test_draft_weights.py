@@ -11,9 +11,10 @@ from torch import nn
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kv_cache.cache import Cache
-from engine.models.dflash.draft_pass import DFlashDraftPass, RoundRows
+from engine.models.dflash.draft_pass import DFlashDraftPass
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.dflash.weights import DraftWeights
+from engine.models.drafter import DraftBinding, RoundRows
 from engine.models.gemma4.modules import Gemma4
 from tests.engine.conftest import CPU, TinyPair
 from tests.engine.decoding.pairs import DRAFT_TILES
@@ -40,7 +41,7 @@ def hidden_states(drafter: DFlashDrafter, target: Gemma4, embedding: Int8Weight 
     features = torch.randn(MAX_ROWS, width, generator=generator)
     where = RoundRows(*(torch.tensor([number], dtype=torch.int32) for number in (INGESTED, BLOCK, 0, INGESTED)))
     tokens = torch.zeros(MAX_ROWS, dtype=torch.int64)
-    rows = DFlashDraftPass(drafter, target, cache, features, tokens, where, DRAFT_TILES, embedding)
+    rows = DFlashDraftPass(drafter, target, cache, DraftBinding(features, tokens, where, DRAFT_TILES, embedding))
     rows.ingest()
     rows.draft(MAX_ROWS - 1)
     return rows._buffers.normed[:BLOCK].clone()

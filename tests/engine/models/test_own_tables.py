@@ -26,7 +26,7 @@ from engine.loading.memory_plan import plan_memory
 from engine.models.dflash.draft_pass import DFlashDraftPass
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.dflash.weights import hold_in_8_bits
-from engine.models.drafter import RoundRows
+from engine.models.drafter import DraftBinding, RoundRows
 from engine.models.family import OwnTables
 from support.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config
 from support.speculators import as_speculators, few_tokens, write_speculators
@@ -69,9 +69,8 @@ def test_host_and_device_draft_alike_among_few_tokens(packed: bool, dense_pair: 
     where = RoundRows(*(torch.tensor([number], dtype=torch.int32) for number in (INGESTED, rows, 0, INGESTED)))
     for choices in (None, DraftChoices.allocate(CPU)):
         tokens = torch.zeros(MAX_ROWS, dtype=torch.int64)
-        launched = DFlashDraftPass(
-            deepcopy(drafter), target, caches[1], features, tokens, where, DRAFT_TILES, head, choices
-        )
+        bound = DraftBinding(features, tokens, where, DRAFT_TILES, head, choices)
+        launched = DFlashDraftPass(deepcopy(drafter), target, caches[1], bound)
         launched.block[0] = ANCHOR
         launched.ingest()
         launched.draft(BLOCK - 1)

@@ -15,8 +15,9 @@ from engine.kernels.decode.tiling.tiles import Tiles
 from engine.kernels.round.choices import DraftChoices
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.kv_cache.cache import Cache
-from engine.models.dflash.draft_pass import DFlashDraftPass, RoundRows
+from engine.models.dflash.draft_pass import DFlashDraftPass
 from engine.models.dflash.picker import ArgmaxPicker, Draft, Picker
+from engine.models.drafter import DraftBinding, RoundRows
 from tests.engine.conftest import CPU, TinyPair
 from tests.engine.decoding.pairs import DRAFT_TILES
 
@@ -62,7 +63,7 @@ def test_a_draft_is_what_the_picker_makes_of_the_logits(
         assert (torch.cat((torch.tensor([ANCHOR]), expected.ids)).diff() % 2 == 1).all()
     where = RoundRows(*(torch.tensor([number], dtype=torch.int32) for number in (11, BLOCK - 1 + first, 0, 11)))
     tokens = torch.zeros(MAX_ROWS, dtype=torch.int64)
-    launched = DFlashDraftPass(drafter, target, caches[1], features, tokens, where, DRAFT_TILES)
+    launched = DFlashDraftPass(drafter, target, caches[1], DraftBinding(features, tokens, where, DRAFT_TILES))
     launched.block[0] = ANCHOR
     launched.ingest()
     launched.draft(BLOCK - 1)

@@ -65,8 +65,8 @@ def test_reading_and_sealing_disturb_nobody_who_appends() -> None:
 def test_a_recorder_keeps_the_rounds_of_the_turn_at_hand() -> None:
     recorder, step = Recorder(), make_step(2, 5, index=0)
     first = recorder.take(TurnStarted(1, 3, 0, {}))
-    assert first is not None and recorder.take(step) is first and list(first) == [step]
+    assert recorder.take(step) is first and list(first.count()) == [step]
     second = recorder.take(TurnStarted(2, 3, 0, {}))
-    assert second is not first and second is not None and len(second) == 0
+    assert second is not first and second.held == 0
     third = recorder.take(replace(step, turn=3))
-    assert third is not None and len(third) == 1, "its beginning was not told"
+    assert third.held == 1, "its beginning was not told"

@@ -61,6 +61,13 @@ def lesson(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+def tour(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pages") / "tour.html"
+    subprocess.run([PROGRAM, "tour", "-o", path], check=True, capture_output=True, timeout=60)
+    return path
+
+
+@pytest.fixture(scope="module")
 def race() -> RaceResult:
     """The first two answers of the lesson: one token at a time, and with drafts."""
     alone, drafted, *_ = read_recording(find_recording("lesson")).turns
@@ -194,27 +201,3 @@ def test_a_hostile_answer_does_nothing(browser: Browser, tmp_path: Path) -> None
     assert browser.run("return document.images.length") == 0
     assert browser.run("return document.querySelectorAll('.t').length") > 0
     assert browser.run("return document.documentElement.classList.contains('js')"), "the page's own script runs"
-
-
-@pytest.fixture(scope="module")
-def tour_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("pages") / "tour.html"
-    subprocess.run([PROGRAM, "tour", "-o", path], check=True, capture_output=True, timeout=60)
-    return path
-
-
-def test_a_tour_plays_itself_and_a_key_pauses_it(browser: Browser, tour_page: Path) -> None:
-    browser.visit(tour_page, 390)
-    assert browser.console_errors() == []
-    assert browser.requests() == [tour_page.resolve().as_uri()]
-    browser.wait_for("return Number(document.getElementById('progress').value) > 0")
-    browser.press("x")
-    stood = browser.run("return document.getElementById('progress').value")
-    assert "go on" in browser.run("return document.getElementById('play').textContent")
-    browser.press(" ")
-    browser.wait_for(f"return Number(document.getElementById('progress').value) > {stood}")
-    for place in range(6):
-        assert browser.run("return [...document.querySelectorAll('section')].findIndex((each) => "
-                           "each.classList.contains('now'))") == place  # fmt: skip
-        assert not browser.run(WIDER_THAN_THE_WINDOW)
-        browser.press(RIGHT)

@@ -25,7 +25,7 @@ from ....kernels.weights.plain import PlainWeight
 from ....kernels.weights.weight import Weight
 from ....kv_cache.borrowed import BorrowedCache
 from ....layer_config import AttentionConfig
-from ...drafter import Committed, RoundRows
+from ...drafter import Committed, DraftBinding
 from ...merged_weights import side_by_side
 from ...target import TargetModel
 from .config import MtpConfig
@@ -60,17 +60,9 @@ class AssistantDraftPass:
 
     mask_token = 0
 
-    def __init__(
-        self,
-        drafter: MtpDrafter,
-        target: TargetModel,
-        cache: BorrowedCache,
-        features: Tensor,
-        tokens: Tensor,
-        rows: RoundRows,
-        tiles: DraftTiles | None = None,
-    ):
+    def __init__(self, drafter: MtpDrafter, target: TargetModel, cache: BorrowedCache, bound: DraftBinding):
         """See ``Drafter.draft_pass``; merges the drafter's weights in place."""
+        features, tokens, rows, tiles, _, _ = bound
         config, device, dtype = drafter.config, cache.row.device, cache.row.dtype
         self.tiles = draft_tiles(False, card_of(device)) if tiles is None else tiles
         self.block = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)

@@ -99,8 +99,7 @@ class MtpDrafter(Drafter):
         from . import draft_pass
 
         assert isinstance(cache, BorrowedCache) and bound.head is None and bound.choices is None
-        features, tokens, rows, tiles, _, _ = bound
-        return draft_pass.AssistantDraftPass(self, target, cache, features, tokens, rows, tiles)
+        return draft_pass.AssistantDraftPass(self, target, cache, bound)
 
     def ingest(self, features: Tensor, cache: Cache) -> None:
         assert isinstance(cache, BorrowedCache)

@@ -86,8 +86,7 @@ class QwenMtp(PairedDrafter):
         from . import draft_pass
 
         assert bound.choices is None
-        features, tokens, rows, tiles, head, _ = bound
-        return draft_pass.QwenMtpDraftPass(self, target, cache, features, tokens, rows, tiles, head)
+        return draft_pass.QwenMtpDraftPass(self, target, cache, bound)
 
     def rows_of(self, features: Tensor) -> Pairs:
         hidden, embedded = features.chunk(2, dim=-1)
