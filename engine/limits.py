@@ -177,7 +177,7 @@ class Limits:
         promised = re.findall(r"`(\w+)`", _BLOCK.sub("", answer))
         if any(kind.again and kind.asks.search(earlier[-1]) for kind in self.kinds if earlier):
             promised += [next(filter(None, found)) for found in _ASKED.findall(earlier[-1])]
-        if missing := next((name for name in promised if not re.search(rf"\b{name}\b", code)), None):
+        if missing := next((name for name in promised if not re.search(rf"\b{re.escape(name)}\b", code)), None):
             return f"Whatever it says, there is no {missing} in this code."
         return _broken(code) if language == "python" else ""
 
@@ -193,8 +193,8 @@ class Limits:
 
 
 _NAMED = re.compile(r"\{\{(\w+)\}\}")
-_ASKED = re.compile(r"`(\w+)`|\"(\w+)[^\"]*\"|\b(\d+)\b|\b(\w+_\w+)\b|(?<=\w )([A-Z]\w+)")
-"""What a change leaves in the code: names, numbers, the first word of a text."""
+_ASKED = re.compile(r"`(\w+)`|\"([^\"]+)\"|\b(\d+)\b|\b(\w+_\w+)\b|(?<=\w )([A-Z]\w+)")
+"""What a change leaves in the code: names, numbers, texts."""
 _BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.M | re.S)
 """A fenced block: its language and its code."""
 
