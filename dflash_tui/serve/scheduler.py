@@ -12,11 +12,10 @@ from time import monotonic, time
 
 from dflash_tui.core.text.counted import counted
 from engine.commands import Command, Stop
-from engine.events import EngineError, EngineReady, Event, LoadProgress, Step, TurnFinished, TurnStarted
+from engine.events import EngineError, EngineReady, Event, LoadProgress, TurnFinished
 
 from .failures import ApiFailure
 from .fair_queue import FairQueue
-from .meters import Meters
 from .requests import CompletionRequest
 
 LOADING_RETRY = 5
@@ -73,8 +72,6 @@ class Scheduler:
         self.since = int(time())
         self.target_bytes = 0
         """Bytes of the target's weights in its files; 0 where that isn't known."""
-        self.meters: Meters | None = None
-        """Counts what the engine does, for ``/metrics``; None until it is ready."""
         self._send = send
         self._most_waiting = most_waiting
         self.note = note
@@ -124,9 +121,6 @@ class Scheduler:
         ticket.gone = True
         if not self._queue.leave(ticket.client, ticket):
             self.stop(ticket)
-        elif self.meters is not None:
-            self.meters.vanished()
-        self._show_queue()
 
     # The engine
 
@@ -136,7 +130,7 @@ class Scheduler:
             case LoadProgress(phase="loading the target", unit="bytes"):
                 self.target_bytes = event.total
             case EngineReady():
-                self.ready, self.meters = event, Meters(event)
+                self.ready = event
             case EngineError(fatal=True):
                 self._close(failure := ApiFailure(500, f"The engine has ended: {event.message} {event.hint}".rstrip()))
                 self._abandon(failure)
@@ -144,27 +138,20 @@ class Scheduler:
                 self._tell(event)
 
     def _tell(self, event: Event) -> None:
-        ticket, meters = self._current, self.meters
-        if ticket is None or meters is None or getattr(event, "turn", None) != ticket.turn:
+        ticket = self._current
+        if ticket is None or getattr(event, "turn", None) != ticket.turn:
             return
         if not ticket.gone:
             ticket.events.put_nowait(event)
-        match event:
-            case TurnStarted():
-                meters.started(event)
-            case Step():
-                meters.step(event)
-            case TurnFinished():
-                self._finish(ticket, event, meters)
+        if isinstance(event, TurnFinished):
+            self._finish(ticket, event)
 
-    def _finish(self, ticket: Ticket, event: TurnFinished, meters: Meters) -> None:
-        now = monotonic()
+    def _finish(self, ticket: Ticket, event: TurnFinished) -> None:
         if ticket.begun is not None:
-            took = now - ticket.begun
+            took = monotonic() - ticket.begun
             self._usual += (RECENT if self._usual else 1) * (took - self._usual)
         self._current = None
         try:
-            meters.finished(event.reason, ticket.stopped and not ticket.gone, now - ticket.arrived)
             self.note(ticket, event)
         finally:
             self._advance()  # who waits isn't held up by what can't be noted
@@ -175,8 +162,6 @@ class Scheduler:
             self._turns += 1
             self._current = ticket
             ticket.turn, ticket.begun = self._turns, monotonic()
-            if self.meters is not None:
-                self.meters.begin(ticket.waited)
             self._send(ticket.wanted.ask(ticket.turn))
         self._show_queue()
 
@@ -185,9 +170,6 @@ class Scheduler:
             self._idle.set()
         else:
             self._idle.clear()
-        if self.meters is not None:
-            self.meters.running.set(self._current is not None)
-            self.meters.waiting.set(len(self._queue))
 
     @property
     def waiting(self) -> int:

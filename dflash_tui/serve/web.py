@@ -41,7 +41,7 @@ UNKNOWN, MAX_HEADER = "x-ignored-parameters", 1000
 
 _OLLAMAS = ["/api/tags", "/api/ps", "/api/show", "/api/version"]
 _COUNT = f"{Messages.path}/count_tokens"
-_OTHERS = ["/v1/models", "/health", "/metrics", "/dflash", *_OLLAMAS, _COUNT]
+_OTHERS = ["/v1/models", "/health", "/dflash", *_OLLAMAS, _COUNT]
 _PATHS = ", ".join([*_OTHERS, *(each.path for each in DIALECTS)])
 
 
@@ -70,7 +70,6 @@ class Web:
             Route("/v1/models", self._models),
             Route("/v1/models/{name:path}", self._model),
             Route("/health", self._health),
-            Route("/metrics", self._metrics),
             Route("/dflash", self._dflash),
             Route("/api/tags", self._tags),
             Route("/api/ps", self._tags),
@@ -89,12 +88,7 @@ class Web:
 
     def refusal(self, failure: ApiFailure, path: str) -> Response:
         """An error in the place of an answer, as the clients of that address know errors."""
-        self._count(failure)
         return _json(dialect_at(path).error(failure), failure.status, failure.headers)
-
-    def _count(self, failure: ApiFailure) -> None:
-        if self._scheduler.meters is not None:
-            self._scheduler.meters.refused(failure.status)
 
     # Small answers
 
@@ -139,11 +133,6 @@ class Web:
     async def _version(self, _: Request) -> Response:
         return _json({"version": installed_version()})
 
-    async def _metrics(self, _: Request) -> Response:
-        self._scheduler.require_ready()
-        assert self._scheduler.meters is not None
-        return Response(self._scheduler.meters.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
-
     async def _dflash(self, _: Request) -> Response:
         ready = self._scheduler.require_ready()
         return _json({**event_to_dict(ready), "server": PROGRAM, "version": installed_version()})
@@ -183,8 +172,6 @@ class Web:
         try:
             finished = await self._stream(ticket, reply, sender)
         except ApiFailure as failure:
-            if not sender.begun or ticket.begun is None:
-                self._count(failure)
             if sender.begun:
                 await sender.stream(reply.frame(reply.failed(failure)))
                 await sender.stream(reply.ends_with, last=True)

@@ -122,8 +122,11 @@ def launch_products(target: TargetModel) -> None:
 
 
 def _one_of_each_shape(target: TargetModel) -> Iterator[Weight]:
-    """One packed weight of each shape."""
-    return iter({tuple(weight.shape): weight for weight in packed_weights(target)}.values())
+    """The first packed weight of each shape."""
+    found: dict[tuple[int, ...], Weight] = {}
+    for weight in packed_weights(target):
+        found.setdefault(tuple(weight.shape), weight)
+    return iter(found.values())
 
 
 def _rows_for(weight: Weight, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:

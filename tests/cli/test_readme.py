@@ -103,7 +103,7 @@ def test_what_a_page_names_is_there(path: Path) -> None:
     page = NAMING[path]
     codes = [" ".join(code.split()) for code in _CODE.findall(_BLOCK.sub("", page))]
     slash = {code[1:].split()[0] for code in codes if re.match(r"/\w+(?![\w/])", code)}
-    assert slash - {"v1", "health", "metrics"} <= {action.slash for action in ACTIONS.values()}
+    assert slash - {"v1", "health"} <= {action.slash for action in ACTIONS.values()}
     assert all((ROOT / "measure" / "gpu" / f"{name}.py").exists() for name in codes if re.fullmatch(r"check_\w+", name))
     files = [code for code in codes if re.fullmatch(r"(?:engine|dflash_tui|measure|tests)/[\w./]+", code)]
     assert [name for name in files if not (ROOT / name).exists()] == []

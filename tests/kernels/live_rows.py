@@ -18,7 +18,7 @@ from engine.kernels.decode.products import head
 from engine.kernels.decode.recurrent import delta, gates
 from engine.kernels.round import choices, sample
 from engine.models.dflash.draft_pass import DFlashDraftPass
-from engine.models.qwen3_5.mtp.draft_pass import QwenMtpDraftPass
+from engine.models.paired_pass import PairedDraftPass
 from engine.models.rows_pass import RowsPass
 
 _BY_ROWS = (
@@ -60,7 +60,7 @@ def leave_out_dead_rows(patch: pytest.MonkeyPatch) -> None:
 
     tell(RowsPass, "forward", lambda of_target, *_: of_target.rows)
     tell(DFlashDraftPass, "draft", lambda drafts, *_: drafts._rows.draft_width)
-    for drafts in (DFlashDraftPass, QwenMtpDraftPass):
+    for drafts in (DFlashDraftPass, PairedDraftPass):
         tell(drafts, "ingest", lambda drafts, committed=None: (committed or drafts._waiting).rows)
     for name in ("_scan", "_fold"):
         patch.setattr(delta, name, _OfHalves(getattr(delta, name)))

@@ -59,14 +59,6 @@ class Served:
         assert all(each.startswith("data: ") for each in sent)
         return [json.loads(each.removeprefix("data: ")) for each in sent]
 
-    def metric(self, name: str, **labels: str) -> float:
-        """The sum of a metric's samples with these labels."""
-        lines = HTTP.get(f"{self.url}/metrics").text.splitlines()
-        wanted = [f'{key}="{value}"' for key, value in labels.items()]
-        found = [line for line in lines if line.startswith(f"{name}{{") and all(each in line for each in wanted)]
-        assert found, name
-        return sum(float(line.rpartition(" ")[2]) for line in found)
-
     def until(self, condition: Callable[[], object], seconds: float = 60.0) -> None:
         deadline = time.monotonic() + seconds
         while not condition():

@@ -98,8 +98,9 @@ def winner_lines(result: RaceResult, brief: bool = False) -> Content:
     first, (best, color) = result.lanes[0], winner(result)
     text = "as fast as " if result.winner is not None else "beyond what runs differ by anyway, to "
     about = result.speed_up(best).remark if result.winner is not None else ""
+    head = Content.assemble((text, "bold"), (first.lane.name, "bold $verdict-pending"), (about, "bold"))
     lines = [
-        Content.assemble((text, "bold"), (first.lane.name, "bold $verdict-pending"), (about, "bold")),
+        Content.styled(f"as fast{about}", "bold") if brief and about else head,
         Content.assemble((best.lane.name, f"bold {color}"), f": {_taken(best, brief)}"),
         Content.assemble((first.lane.name, "$verdict-pending"), f": {_taken(first, brief)}"),
     ]

@@ -22,7 +22,7 @@ class LaneClock:
     _shown: int = 0
 
     def __post_init__(self) -> None:
-        self._steps = tuple(self.lane.shown.answer.rounds)
+        self._steps = self.lane.shown.steps
 
     def advance(self, seconds: float) -> list[Step]:
         """Go on to ``seconds`` after the first token; returns the rounds that ended since the call before."""

@@ -6,12 +6,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import accumulate
 from math import inf, log, sqrt
 from statistics import median, stdev
 
 from engine.commands import Ask, Command, GenerationSettings, Message, Stop
-from engine.events import EmittedToken, EngineError, EngineReady, Event, TurnFinished, TurnStarted, tokens_per_round
+from engine.events import (
+    EmittedToken,
+    EngineError,
+    EngineReady,
+    Event,
+    Step,
+    TurnFinished,
+    TurnStarted,
+    tokens_per_round,
+)
 from engine.speculation.lookup import num_agreed
 
 from ..attachments.attachment import without_files
@@ -28,9 +38,18 @@ SETTLED = 3
 """Runs of a lane that a figure needs at least to be more than about right."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Run:
     answer: Turn
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """Its rounds, read once: lanes are compared token by token, and played."""
+        return tuple(self.answer.rounds)
+
+    @cached_property
+    def tokens(self) -> tuple[EmittedToken, ...]:
+        return tuple(token for step in self.steps for token in step.emitted)
 
     @property
     def decode_seconds(self) -> float:
@@ -40,9 +59,9 @@ class Run:
     @property
     def token_ids(self) -> tuple[int, ...] | str:
         """The ids of its tokens; where one is not known, what can be read."""
-        ids = [token.id for token in self.answer.tokens]
+        ids = [token.id for token in self.tokens]
         known = tuple(id for id in ids if id is not None)
-        return known if len(known) == len(ids) else "".join(token.text for token in self.answer.tokens)
+        return known if len(known) == len(ids) else "".join(token.text for token in self.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +111,8 @@ class LaneResult:
     @property
     def draft_passes(self) -> int:
         """Rounds that a drafter ran in: what was looked up alone needs none."""
-        return sum(1 for step in self.shown.answer.rounds if any(token.source != LOOKUP for token in step.draft))
+        drafted = (step.draft_columns.sources for step in self.shown.steps)
+        return sum(1 for sources in drafted if any(source != LOOKUP for source in sources))
 
     @property
     def looked_up(self) -> float:
@@ -179,7 +199,7 @@ class RaceResult:
 
     def divergence(self, lane: LaneResult) -> Divergence | None:
         """Where this lane's answer parts from the first lane's; None when they are the same token by token."""
-        ours, theirs = (list(each.shown.answer.tokens) for each in (self.lanes[0], lane))
+        ours, theirs = (each.shown.tokens for each in (self.lanes[0], lane))
         if any(token.id is None for token in (*ours, *theirs)):
             return _parting_of_texts(ours, theirs)
         index = num_agreed([token.id for token in ours], [token.id for token in theirs])
@@ -199,7 +219,7 @@ def as_race(question: str, answers: Sequence[tuple[str, Turn]]) -> RaceResult:
     return RaceResult(question, tuple(LaneResult(lane, run) for lane, run in zip(lanes, runs, strict=True)))
 
 
-def _parting_of_texts(ours: list[EmittedToken], theirs: list[EmittedToken]) -> Divergence | None:
+def _parting_of_texts(ours: Sequence[EmittedToken], theirs: Sequence[EmittedToken]) -> Divergence | None:
     """The first token at which two answers differ in their text: servers divide a text among tokens in their own
     ways."""
     texts = ["".join(token.text for token in tokens) for tokens in (ours, theirs)]
@@ -210,14 +230,14 @@ def _parting_of_texts(ours: list[EmittedToken], theirs: list[EmittedToken]) -> D
     return Divergence(index, first, _token_at(theirs, character)[1])
 
 
-def _token_at(tokens: list[EmittedToken], position: int) -> tuple[int, EmittedToken | None]:
+def _token_at(tokens: Sequence[EmittedToken], position: int) -> tuple[int, EmittedToken | None]:
     """The token that holds a character of the text, and its number; None behind the end."""
     ends = accumulate(len(token.text) for token in tokens)
     index = next((index for index, end in enumerate(ends) if position < end), len(tokens))
     return index, _at(tokens, index)
 
 
-def _at(tokens: list[EmittedToken], index: int) -> EmittedToken | None:
+def _at(tokens: Sequence[EmittedToken], index: int) -> EmittedToken | None:
     return tokens[index] if index < len(tokens) else None
 
 

@@ -101,7 +101,7 @@ class DFlashConfig(DrafterConfig):
         return cls(
             hidden_size=merged.integer("hidden_size", 1, MAX_SIZE),
             intermediate_size=merged.integer("intermediate_size", 1, MAX_SIZE),
-            rms_norm_eps=merged.number("rms_norm_eps", 0, 1), layers=_layers(merged),
+            rms_norm_eps=merged.number("rms_norm_eps", 0, 1), layers=read_layers(merged),
             block_size=merged.integer("block_size", 2, MAX_SIZE),
             mask_token_id=merged.integer("mask_token_id", 0, MAX_VOCABULARY),
             target_layer_ids=merged.integers("target_layer_ids", 0, MAX_LAYERS),
@@ -188,7 +188,8 @@ def _second(merged: Fields) -> SecondConfig:
     return SecondConfig(hidden // size, rank)
 
 
-def _layers(merged: Fields) -> tuple[AttentionConfig, ...]:
+def read_layers(merged: Fields) -> tuple[AttentionConfig, ...]:
+    """The attention of each layer, as Qwen3's config describes it."""
     depth = merged.integer("num_hidden_layers", 1, MAX_LAYERS)
     kinds = merged.texts("layer_types", KINDS, depth) if "layer_types" in merged else ("full_attention",) * depth
     return tuple(_layer(merged, cast(LayerKind, kind)) for kind in kinds)

@@ -6,25 +6,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, NoReturn, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, NoReturn
 
 from ...commands import NO_DRAFTER
 from ...errors import Option, WeightsFailure
 from ...files.json_fields import Fields
 from ...layer_config import (
-    KINDS,
     MAX_HEADS,
     MAX_LAYERS,
-    MAX_POSITIONS,
     MAX_SIZE,
     MAX_VOCABULARY,
     Activation,
     AttentionConfig,
-    LayerKind,
-    read_head_dim,
-    read_num_heads,
-    read_rope,
 )
+from ..dflash.config import read_layers
 from ..dflash.speculators import reduced
 from ..family import EMBEDDED, DrafterConfig, DrafterKind, Json, OwnTables, TargetConfig
 from ..unread_fields import refuse_unread
@@ -194,22 +189,10 @@ def _read(fields: Fields, layers: Fields, tables: OwnTables, older_norms: bool) 
     )  # fmt: skip
 
 
-def _layers(fields: Fields, hidden: int) -> tuple[AttentionConfig, ...]:
-    depth = fields.integer("num_hidden_layers", 1, MAX_LAYERS, 1)
-    kinds = fields.texts("layer_types", KINDS, depth) if "layer_types" in fields else ("full_attention",) * depth
-    return tuple(_layer(fields, hidden, cast(LayerKind, kind)) for kind in kinds)
-
-
-def _layer(fields: Fields, hidden: int, kind: LayerKind) -> AttentionConfig:
-    heads = fields.integer("num_attention_heads", 1, MAX_HEADS)
-    num_kv_heads = fields.integer("num_key_value_heads", 1, MAX_HEADS, heads)
-    head_dim = read_head_dim(fields, "head_dim", hidden // heads)
-    rope, factor = read_rope(fields, head_dim, THETA, kind)
-    window = fields.integer("sliding_window", 1, MAX_POSITIONS) if kind == "sliding_attention" else None
-    return AttentionConfig(
-        kind=kind, num_heads=read_num_heads(fields, num_kv_heads), num_kv_heads=num_kv_heads, head_dim=head_dim,
-        rope=rope, scale=head_dim**-0.5 * factor, window=window,
-    )  # fmt: skip
+def _layers(layers: Fields, hidden: int) -> tuple[AttentionConfig, ...]:
+    heads = layers.integer("num_attention_heads", 1, MAX_HEADS)
+    missing = {"num_key_value_heads": heads, "head_dim": hidden // heads, "num_hidden_layers": 1, "rope_theta": THETA}
+    return read_layers(Fields(missing, layers.where).merged(layers).merged(Fields({"is_causal": True}, layers.where)))
 
 
 def _refuse(what: str) -> NoReturn:

@@ -20,7 +20,7 @@ from torch import Tensor
 from engine.commands import Close, EngineOptions, WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
-from engine.decoding.round_launches import Ingestion, Piece, Proposal, RoundLaunches, Verification
+from engine.decoding.round_launches import Ingestion, Proposal, RoundLaunches, RoundPiece, Verification
 from engine.hub.pairs import PairFolders
 from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.jit import INTERPRETED, UNSPECIALISED
@@ -133,7 +133,7 @@ def test_what_is_compiled_is_what_turns_launch(
         ):
             run_turn(decoder, prompt_ids(length, seed=length), wanted)
         tree = launches.drafting().tree
-        pieces: list[Piece] = [launches.drafting(), Verification(tree=tree), Verification(tree=tree, greedy=False)]
+        pieces: list[RoundPiece] = [launches.drafting(), Verification(tree=tree), Verification(tree=tree, greedy=False)]
         pieces += [Verification(1), Proposal(lookup=16, ingests=False), Proposal(lookup=16)]
         if launches.fuses:
             pieces.append(launches.drafting(lookup=16))
