@@ -91,6 +91,8 @@ class Limits:
     """Matches each letter that the model reads; None where it reads any."""
     instead: str = ""
     """What people may do about a question in other letters."""
+    circles: str = ""
+    """What people may do about an answer that went round in circles."""
     kinds: tuple[Limit, ...] = ()
     of_systems: tuple[Limit, ...] = ()
     """What holds of questions under a system prompt."""
@@ -135,6 +137,7 @@ class Limits:
         return cls(
             re.compile(about["reads"]["letters"]),
             about["reads"]["instead"],
+            about["circles"],
             tuple(kinds),
             (Limit(re.compile(""), **about["system"]),),
             tuple((form(flaw["finds"]), flaw["says"]) for flaw in about["flaws"]),
@@ -180,6 +183,17 @@ class Limits:
         if missing := next((name for name in promised if not re.search(rf"\b{re.escape(name)}\b", code)), None):
             return f"Whatever it says, there is no {missing} in this code."
         return _broken(code) if language == "python" else ""
+
+    @staticmethod
+    def anew(earlier: Sequence[str]) -> str:
+        """What people may do about a broken promise: it depends on how much code stood before."""
+        match sum("```" in each for each in earlier):
+            case 0:
+                return "Ask for it in other words."
+            case 1:
+                return "Ask for the whole of it anew, with the change in it."
+            case _:
+                return "Ask for the whole of it anew: a small model loses names after a few changes."
 
     def _another_change(self, answer: str, earlier: Sequence[str]) -> str:
         """A sentence about an answer that made another change of the last one than the question asked for."""
