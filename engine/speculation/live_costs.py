@@ -1,12 +1,11 @@
 """Corrects the timed costs by what rounds take while answers are written: a machine that was busy when they were timed
-must not seem slow for as long as the program runs. Milliseconds come from whoever ran the rounds. Standard library
-only."""
+must not seem slow for as long as the program runs. Only what parts cost beside each other decides, so that it is found
+on a machine that is busy all the time, too. Milliseconds come from whoever ran the rounds. Standard library only."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from statistics import median_low
@@ -24,16 +23,23 @@ been busy when costs were timed."""
 CLEARLY = 0.7
 """The share of the timed cost below which a correction is made. Rounds that take more leave it as it is: similar tokens
 choose the same experts, and a timer that ran three times is not exact."""
+NEAR = 64
+"""Of how many of the latest rounds is taken that the machine had one pace."""
 
 
 class LiveCosts:
-    """Corrects costs downwards only. Rounds that take longer than was timed say that the machine is busy now."""
+    """Corrects costs downwards only, against the pace of the machine now. Where all that was seen of late takes longer
+    than was timed, it is busy; where one part takes so many times longer, the others were timed too slow beside it."""
 
     def __init__(self) -> None:
         self._draft: deque[float] = deque(maxlen=COUNT)
         """The latest drafts: the time that each took, divided by the timed cost."""
         self._passes = [deque[float](maxlen=COUNT) for _ in ENDS]
         """The latest passes of each kind (``ENDS``): the time that each took, divided by the timed cost."""
+        self._medians = [1.0] * len(ENDS)
+        self._seen_at = [-NEAR] * len(ENDS)
+        """By kind of pass, the round that had the latest one."""
+        self._rounds = 0
         self._shares = [1.0] * len(ENDS)
         """By kind of pass, the factor by which its timed cost is multiplied; 1 leaves it as it is."""
         self._draft_share = 1.0
@@ -63,21 +69,27 @@ class LiveCosts:
         """Learns what a round took, beside its timed ``costs``: ``num_drafted`` tokens in ``draft_ms`` (0 without a
         draft) and a pass over ``rows`` in ``verify_ms``."""
         kind = _kind(rows)
+        self._rounds += 1
         self._milliseconds += draft_ms + verify_ms
         if rows <= len(costs.verify):
             self._passes[kind].append(verify_ms / costs.verify[rows - 1])
-            self._shares[kind] = _share(self._passes[kind])
+            self._seen_at[kind] = self._rounds
             self._seen.add(kind)
+            self._medians[kind] = median_low(self._passes[kind])
+        near = [each for each, at in enumerate(self._seen_at) if self._rounds - at < NEAR]
+        pace = max([1.0, *(self._medians[each] for each in near if len(self._passes[each]) == COUNT)])
+        for each in near:
+            self._shares[each] = _share(self._medians[each], pace)
         self._block = max(self._block, num_drafted)
         timed = costs.draft + costs.step * num_drafted
         if num_drafted and timed and (costs.step or num_drafted == self._block):
             self._draft.append(draft_ms / timed)
-            self._draft_share = _share(self._draft)
+            self._draft_share = _share(median_low(self._draft), pace)
 
     def corrected(self, costs: RoundCosts) -> RoundCosts:
         """The costs, corrected: parts that were seen to take clearly less cost what they took. Passes that were not
-        seen cost no more than a wider pass, and, where a wider one was corrected, at most what interpolates linearly
-        between it and the next narrower one that was seen. Ingesting and looking up cost no more than a draft."""
+        seen cost no more than a wider pass, and, where one on either side was corrected, at most what interpolates
+        linearly between the two. Ingesting and looking up cost no more than a draft."""
         passes, drafts = self._shares, self._draft_share
         if drafts == 1 and min(passes) == 1:
             return costs
@@ -85,7 +97,7 @@ class LiveCosts:
         seen = [kind for kind, ratios in enumerate(self._passes) if ratios and ENDS[kind] <= len(verify)]
         for low, high in pairwise(seen):
             start, end = verify[ENDS[low] - 1], verify[ENDS[high] - 1]
-            for rows in range(ENDS[low] + 1, ENDS[high - 1] + 1) if passes[high] < 1 else ():
+            for rows in range(ENDS[low] + 1, ENDS[high - 1] + 1) if min(passes[low], passes[high]) < 1 else ():
                 even = start + (end - start) * (rows - ENDS[low]) / (ENDS[high] - ENDS[low])
                 verify[rows - 1] = min(verify[rows - 1], even)
         for width in reversed(range(len(verify) - 1)):
@@ -100,6 +112,7 @@ def _kind(rows: int) -> int:
     return bisect_left(ENDS, rows)
 
 
-def _share(ratios: Sequence[float]) -> float:
-    share = median_low(ratios)
+def _share(ratio: float, pace: float) -> float:
+    """``pace``: how many times as long as timed the dearest passes take now."""
+    share = ratio / pace
     return share if share < CLEARLY else 1.0

@@ -128,6 +128,14 @@ class Browser:
         """What a script returns; it runs in the page."""
         return self._post("execute/sync", script=script, args=[])
 
+    def wait_for(self, script: str, seconds: float = 60.0) -> None:
+        """Until a script, which begins with ``return``, returns something true. Raises ``TimeoutError``."""
+        deadline = time.monotonic() + seconds
+        while not self.run(script):
+            if time.monotonic() > deadline:
+                raise TimeoutError(script)
+            time.sleep(0.05)
+
     def command(self, name: str, **parameters: Any) -> Any:
         """A command of Chromium's own protocol."""
         return self._post("goog/cdp/execute", cmd=name, params=parameters)

@@ -78,7 +78,10 @@ def test_what_it_surely_cant_gets_no_answer(text: str, refused: bool) -> None:
     assert (OWN.refusal(text) is not None) is refused and ANYTHING.refusal(text) is None
 
 
-PAGE, PROGRAM = "```html index.html\n<!DOCTYPE html>\n```", "```python\ndef f():\n    pass\n```"
+MOVING = "const count = 140;\nconst speed = 1;\nsize: 2 + Math.random()"
+PAGE = f"```html index.html\n<!DOCTYPE html>\n<canvas></canvas>\n{MOVING}\n```"
+COUNTER = "```html index.html\n<!DOCTYPE html>\n<h1>Counter</h1>\n<output>0</output>\n```"
+PROGRAM = "```python\ndef f():\n    pass\n```"
 
 
 @pytest.mark.parametrize(
@@ -112,6 +115,8 @@ PAGE, PROGRAM = "```html index.html\n<!DOCTYPE html>\n```", "```python\ndef f():
         ),
         *((PAGE, text, True) for text in ("what does innerHTML do", "put my name on it", "make it pink and faster")),
         *((PAGE, text, False) for text in ("i'd prefer yellow", "How does an API work?", "teach me about a queue")),
+        *((COUNTER, text, False) for text in ("Make it blue", "dark blue background", "call it Summer")),
+        *((COUNTER, text, True) for text in ("slower", "bigger", "60 drones", "with trails", "add a heading")),
         *(
             (PROGRAM, text, True)
             for text in ("type hints please", "why", "test it", "rename it to flip", "clean it up")
@@ -134,6 +139,22 @@ def test_a_long_text_is_not_looked_at_as_a_whole() -> None:
     assert OWN.refusal("make it blue " * 30, ["a page", PAGE]) is None, "a text, no change"
 
 
+def test_a_hint_names_what_fits_the_page_in_hand_and_another_change_is_said() -> None:
+    for page, never in ((COUNTER, ("slower", "bigger", "60", "trails", "heading")), (PAGE, ())):
+        says, instead = OWN.refusal("let them follow the mouse", ["a page", page]) or ("", "")
+        offered = instead.partition(": ")[2].split("; ")
+        assert len(offered) > 2 and not [each for each in offered if OWN.refusal(each, ["a page", page])]
+        assert "isn't one of them" in says and not [each for each in never if each in instead]
+    (says, _) = OWN.refusal("slower", ["a page", COUNTER]) or ("", "")
+    assert "has a speed" in says
+    pink = COUNTER.replace("0", "1")
+    assert "Now in pink" in OWN.broken_promise(f"Now in pink:\n\n{pink}", ["a page", COUNTER, "call it Summer"])
+    assert not OWN.broken_promise(f"Now in pink:\n\n{pink}", ["a page", COUNTER, "make it pink"])
+    orx = COUNTER.replace("<h1>", "<style>\nb { color: orx; }\n</style>\n<h1>")
+    assert "colours" in OWN.broken_promise(f"Now in orange:\n\n{orx}", ["a page", COUNTER, "orange"])
+    assert not OWN.broken_promise(f"Now in gray:\n\n{orx.replace('orx', 'gray')}", ["a page", COUNTER, "gray"])
+
+
 def test_more_changes_in_a_row_than_it_can_make_are_refused() -> None:
     edits = ["write f", PROGRAM, "add a docstring", PROGRAM, "add type hints", PROGRAM]
     assert OWN.refusal("rename it to my_f", edits[:4]) is None
@@ -154,7 +175,7 @@ def test_more_changes_in_a_row_than_it_can_make_are_refused() -> None:
 def test_a_change_that_was_not_made_is_said(code: str, wrong: str) -> None:
     told = OWN.broken_promise(f"Here it is:\n\n```python\n{code}```", ["change it", PROGRAM])
     assert wrong in told if wrong else not told
-    told = OWN.broken_promise("Now:\n\n```html\n600\n```", ["a page", PAGE, "60 drones"])
+    told = OWN.broken_promise("Now with 600:\n\n```html\n600\n```", ["a page", PAGE, "60 drones"])
     assert told == "Whatever it says, there is no 60 in this code."
     assert "no g in" in OWN.broken_promise("Here it is as `g`:\n\n```python\ndef f():\n    return 1\n```")
     assert not ANYTHING.broken_promise(f"```python\n{code}```", [PROGRAM])
