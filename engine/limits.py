@@ -142,7 +142,7 @@ class Limits:
             about["reads"]["instead"],
             tuple(kinds),
             (Limit(re.compile(""), **about["system"]),),
-            tuple((re.compile(flaw["finds"]), flaw["says"]) for flaw in about["flaws"]),
+            tuple((form(flaw["finds"]), flaw["says"]) for flaw in about["flaws"]),
         )
 
     def reads(self, text: str) -> bool:

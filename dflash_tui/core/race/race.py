@@ -12,7 +12,16 @@ from math import inf, log, sqrt
 from statistics import median, stdev
 
 from engine.commands import Ask, Command, GenerationSettings, Message, Stop
-from engine.events import EmittedToken, EngineError, EngineReady, Event, Step, TurnFinished, TurnStarted
+from engine.events import (
+    EmittedToken,
+    EngineError,
+    EngineReady,
+    Event,
+    Step,
+    TurnFinished,
+    TurnStarted,
+    tokens_per_round,
+)
 from engine.speculation.lookup import num_agreed
 
 from ..attachments.attachment import without_files
@@ -92,7 +101,7 @@ class LaneResult:
     @property
     def tokens_per_pass(self) -> float:
         """Tokens behind the first that a pass of the target writes; 0 without one."""
-        return (self.num_tokens - 1) / self.target_passes if self.target_passes else 0.0
+        return tokens_per_round(self.num_tokens, self.target_passes)
 
     @property
     def pass_ms(self) -> float:
