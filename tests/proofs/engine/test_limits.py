@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from queue import SimpleQueue
 from typing import get_args
 
@@ -12,7 +13,7 @@ from engine.commands import Ask, Close, GenerationSettings, Message
 from engine.events import EngineError, Event, Notice, TurnFinished, TurnStarted
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.lab.demo.held_out import Asking, read_questions
-from engine.limits import ANYTHING, Limits
+from engine.limits import ANYTHING, Limit, Limits
 from engine.service import EngineService
 from tests.engine.test_service import BUNDLED
 
@@ -177,6 +178,16 @@ def test_a_change_that_it_never_learnt_is_refused_behind_what_it_would_change(
     before: str, text: str, refused: bool
 ) -> None:
     assert (OWN.refusal(text, [before] if before else []) is not None) is refused
+
+
+def test_a_long_text_is_not_looked_at_as_a_whole() -> None:
+    """Patterns that go back and forth over all of it would take minutes."""
+    limits = Limits(
+        kinds=(Limit(re.compile("[^z]{2100}"), "long", "", True), Limit(re.compile("last"), "end", "", True))
+    )
+    assert limits.refusal("x" * 20_000) is None and limits.refusal(" " * 20_000 + "blue") is None
+    assert limits.refusal("x" * 20_000 + " last") == ("end", "")
+    assert OWN.refusal("make it blue " * 30, ["a page", PAGE]) is None, "a text, no change"
 
 
 def test_a_hint_names_what_fits_the_page_in_hand_and_another_change_is_said() -> None:
