@@ -11,6 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+LOOKED_AT, LONGEST_CHANGE = 2000, 300
+"""How many characters of a question are looked at, half of them at its end; and beyond how many it is no change of
+what stands there, but a text."""
 FEW = 3
 """How many known letters a text needs for each strange one to count as readable: fewer strange ones are a name, or a
 word that is asked about."""
@@ -63,6 +66,8 @@ class Limit:
 
     def is_met(self, text: str, earlier: Sequence[str]) -> bool:
         """Whether the question ``text`` is of this kind, behind the questions and answers ``earlier``."""
+        if (self.knows or self.again) and len(text) > LONGEST_CHANGE:
+            return False
         last = earlier[-1] if earlier else ""
         there = self.behind is None or self.behind.search(last)
         senseless = self.without is None or not any(map(self.without.search, earlier))
@@ -137,7 +142,7 @@ class Limits:
             about["reads"]["instead"],
             tuple(kinds),
             (Limit(re.compile(""), **about["system"]),),
-            tuple((re.compile(flaw["finds"]), flaw["says"]) for flaw in about["flaws"]),
+            tuple((form(flaw["finds"]), flaw["says"]) for flaw in about["flaws"]),
         )
 
     def reads(self, text: str) -> bool:
@@ -152,6 +157,9 @@ class Limits:
 
     def met_by(self, text: str, earlier: Sequence[str] = ()) -> Iterator[Limit]:
         """The limits that a question comes upon. ``earlier``: questions and answers before it, the newest last."""
+        text = _BLANKS.sub(" ", text)
+        if len(text) > LOOKED_AT:
+            text = f"{text[: LOOKED_AT // 2]} {text[-LOOKED_AT // 2 :]}"
         return (kind for kind in self.kinds if kind.is_met(text, earlier))
 
     def refusal(self, text: str, earlier: Sequence[str] = ()) -> tuple[str, str] | None:
@@ -175,11 +183,15 @@ class Limits:
         if flaw := next((says for finds, says in self.flaws if finds.search(code)), ""):
             return flaw
         promised = re.findall(r"`(\w+)`", _BLOCK.sub("", answer))
-        if any(kind.again and kind.asks.search(earlier[-1]) for kind in self.kinds if earlier):
+        if earlier and self._is_change(earlier[-1]):
             promised += [next(filter(None, found)) for found in _ASKED.findall(earlier[-1])]
         if missing := next((name for name in promised if not re.search(rf"\b{re.escape(name)}\b", code)), None):
             return f"Whatever it says, there is no {missing} in this code."
         return _broken(code) if language == "python" else ""
+
+    def _is_change(self, text: str) -> bool:
+        """Whether a question asks for a change of what stands before it."""
+        return len(text) <= LONGEST_CHANGE and any(kind.again and kind.asks.search(text) for kind in self.kinds)
 
     def _another_change(self, answer: str, earlier: Sequence[str]) -> str:
         """A sentence about an answer that made another change of the last one than the question asked for."""
@@ -192,6 +204,7 @@ class Limits:
         return "" if done else f'It made another change than the one that was asked for: "{said}".'
 
 
+_BLANKS = re.compile(r"[^\S\n]+")
 _NAMED = re.compile(r"\{\{(\w+)\}\}")
 _ASKED = re.compile(r"`(\w+)`|\"([^\"]+)\"|\b(\d+)\b|\b(\w+_\w+)\b|(?<=\w )([A-Z]\w+)")
 """What a change leaves in the code: names, numbers, texts."""
