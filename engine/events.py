@@ -178,14 +178,21 @@ class TurnStatistics:
     """Tokens after the first, per second of decode time."""
     by_source: tuple[SourceStatistics, ...] = ()
     """Figures of the sources that were named, in the order of their names; other drafted tokens name none."""
+    num_rounds: int | None = None
+    """Rounds behind the prompt's, with a draft or without; None where nobody counted them."""
 
     @property
     def tokens_per_round(self) -> float:
-        """Tokens of a pass of the target, those without a draft counted as well; 0 before the first. Each writes the
-        drafts that it accepts and one of its own."""
-        behind_first = self.num_tokens - 1
-        rounds = max(behind_first - self.num_accepted_draft_tokens, self.num_spec_steps)
-        return behind_first / rounds if rounds > 0 and behind_first > 0 else 0.0
+        """See :func:`tokens_per_round`. Where rounds weren't counted, each is taken to have written the drafts that it
+        accepted and one of its own."""
+        uncounted = max(self.num_tokens - 1 - self.num_accepted_draft_tokens, self.num_spec_steps)
+        return tokens_per_round(self.num_tokens, uncounted if self.num_rounds is None else self.num_rounds)
+
+
+def tokens_per_round(num_tokens: int, num_rounds: int) -> float:
+    """Tokens behind the prompt's, per round behind the prompt's, those without a draft counted as well; 0 before the
+    first."""
+    return (num_tokens - 1) / num_rounds if num_tokens > 1 and num_rounds else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +235,7 @@ _EVENT_TYPES: dict[str, type] = {cls.__name__: cls for cls in get_args(Event)}
 _LEFT_OUT: dict[str, Any] = {
     "server": "", "dialect": "", "times": "engine", "recurs": False, "calls": None, "sampling": None,
     "source": None, "match": None, "by_source": (), "ahead": False, "alone_ms": None,
-    "floor_ms": None,
+    "floor_ms": None, "num_rounds": None,
 }  # fmt: skip
 """Fields that came after events were first written as JSON, with the values at which they are left out."""
 

@@ -64,8 +64,6 @@ class RoundFigures:
         """Those of all rounds."""
         self._drafted = bytearray()
         """1 where there was a draft, verified or not."""
-        self._passes = bytearray()
-        """1 where the target verified a row or more; the first round of an answer is the prompt's."""
         self._timed = bytearray()
         """1 where it is known what draft and verify took; unknown times count as 0 in their columns."""
         self._beside_us = array("q")
@@ -89,8 +87,8 @@ class RoundFigures:
 
     @property
     def num_passes(self) -> int:
-        """Rounds in which the target ran: all but those of the prompt."""
-        return self._passes.count(1)
+        """Passes of the target: one for each round but the first, the prompt's."""
+        return max(self._length - 1, 0)
 
     def tokens_before(self, index: int) -> int:
         """How many tokens the steps before step ``index`` emitted; ``index`` may be the length."""
@@ -176,7 +174,7 @@ class RoundFigures:
         if self._length:
             last = self._length - 1
             first = min(bisect_right(self.emitted_sum, 0), last)
-            meter.num_tokens = self.emitted_sum[last]
+            meter.num_tokens, meter.num_steps = self.emitted_sum[last], self._length
             meter.num_spec_steps = self._drafted.count(1)
             meter.num_draft_tokens, meter.num_accepted = self.verified_sum[last], self.accepted_sum[last]
             meter.histogram = [*self._tallies[0]]
@@ -203,7 +201,6 @@ class RoundFigures:
         self.time.append(microseconds(step.time))
         self.context_length.append(step.context_length)
         self._drafted.append(drafts)
-        self._passes.append(step.verify_width > 0)
         self._timed.append(step.draft_ms is not None and step.verify_ms is not None)
         corrected = drafts and step.is_corrected
         self._outcomes.append(accepted + CORRECTED * corrected if drafts else NOT_SPECULATIVE)
@@ -260,7 +257,7 @@ class RoundFigures:
         for own, theirs in sums:
             own.extend(_less(theirs[start:stop], theirs[start - 1] if start else 0))
         self._outcomes, self._drafted = other._outcomes[start:stop], other._drafted[start:stop]
-        self._passes, self._timed = other._passes[start:stop], other._timed[start:stop]
+        self._timed = other._timed[start:stop]
         first, last = bisect_right(other._paired, start), bisect_left(other._paired, stop)
         self._paired.extend(index - start for index in other._paired[first:last])
         self._pairs.extend(other._pairs[first:last])

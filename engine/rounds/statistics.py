@@ -19,6 +19,8 @@ class TurnMeter:
 
     def __init__(self) -> None:
         self.num_tokens = 0
+        self.num_steps = 0
+        """All of them, the prompt's included."""
         self.num_spec_steps = 0
         self.num_draft_tokens = 0
         self.num_accepted = 0
@@ -40,6 +42,7 @@ class TurnMeter:
         else:
             self.tokens_after_first_step += num_emitted
         self.last_time = step.time
+        self.num_steps += 1
         self.num_tokens += num_emitted
         if step.draft_columns.ids:
             self._add_speculative(step)
@@ -77,6 +80,7 @@ class TurnMeter:
                 SourceStatistics(source, self.verified[source], self.accepted[source])
                 for source in sorted(self.verified)
             ),
+            num_rounds=max(self.num_steps - 1, 0),
         )
 
 

@@ -45,23 +45,13 @@ class Part:
     """Its limit in seconds."""
     shown: int
     """How many of its last lines of output are printed at the end."""
-    environment: tuple[tuple[str, str], ...] = ()
     times: bool = True
     """Whether it times anything; parts that don't run side by side."""
 
 
 SHORT = "--widths 1 16 --contexts 128 --prompts"
 """The arguments with which two ways are compared."""
-IN_ANY_FORMAT = (
-    "kernels",
-    "rounds",
-    "figures",
-    "again",
-    "dense",
-    "exact",
-    "plan",
-    "soak",
-)
+IN_ANY_FORMAT = ("kernels", "rounds", "figures", "again", "dense", "exact", "plan", "soak")
 """Parts whose target may be packed."""
 
 
@@ -93,13 +83,6 @@ PARTS = (
     Part("plan", "measure.gpu.check_plan", "", 120, 12),
     Part("soak", "measure.gpu.check_rounds", "--shape none --soak 240", 300, 8),
 )
-QUICK = {
-    "kernels": "--device cpu --shape tiny --contexts 20",
-    "figures": "--device cpu --shape tiny --layers 6 --widths 1 4 --contexts 40 --prompts 40 --count 2",
-    "plan": "--device cpu --shape tiny --prompt 40 --tokens 4 --context 256",
-    "exact": "--device cpu --tiny --tokens 20",
-}
-"""By part, arguments that try it out on a CPU, in place of its own."""
 
 
 @dataclass(frozen=True)
@@ -115,12 +98,9 @@ def run_part(part: Part, words: str, limit: float, folder: Path) -> Outcome:
     log, result = folder / f"{part.name}.log", folder / f"{part.name}.json"
     command = [sys.executable, "-W", "ignore", "-m", part.module, *words.split()]
     command += ["--out", str(result)]
-    environment = os.environ | dict(part.environment)
     started = time.perf_counter()
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            command, stdout=output, stderr=subprocess.STDOUT, env=environment, start_new_session=True
-        )
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
         try:
             code = process.wait(timeout=limit)
             status = "ok" if code == 0 else f"failed ({code})"
@@ -138,7 +118,7 @@ def run_parts(parts: Sequence[Part], options: argparse.Namespace) -> list[Outcom
 
     def run(part: Part) -> None:
         left = options.seconds - MARGIN - (time.perf_counter() - started)
-        words = QUICK[part.name] if options.quick else part.words
+        words = part.words
         if part.name in IN_ANY_FORMAT:
             words += f" --weights {options.weights}"
         done = Outcome(part.name, "no time left", 0.0, "")
@@ -165,11 +145,10 @@ def main() -> int:
     parser.add_argument("--weights", choices=list(MAKERS), default="bf16", help="how the targets' lie in memory")
     parser.add_argument("--seconds", type=float, default=570.0, help="for everything together")
     parser.add_argument("--out", type=Path, default=Path("speed-out"), help="folder for logs and JSON")
-    parser.add_argument("--quick", action="store_true", help="tiny shapes on a CPU, to try the driver out")
     options = parser.parse_args()
-    if not options.quick and not torch.cuda.is_available():
-        parser.error("there is no GPU here; --quick tries the driver out without one")
-    wanted = [part for part in PARTS if part.name in options.parts and (not options.quick or part.name in QUICK)]
+    if not torch.cuda.is_available():
+        parser.error("there is no GPU here")
+    wanted = [part for part in PARTS if part.name in options.parts]
     options.out.mkdir(parents=True, exist_ok=True)
     outcomes = run_parts(wanted, options)
     for part, outcome in zip(wanted, outcomes, strict=True):

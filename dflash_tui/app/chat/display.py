@@ -18,7 +18,6 @@ from dflash_tui.core.desk.desk import Desk
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.desk.face import Change, MessagePlace
 from dflash_tui.core.desk.views import costs_of_passes
-from dflash_tui.core.figures.gpu import GpuMonitor, GpuReading
 from dflash_tui.core.figures.tables import GaugeFacts, tables
 from dflash_tui.core.garbage import freeze_garbage_collector
 from dflash_tui.core.settings.config import Gauges
@@ -72,14 +71,12 @@ class ChatDisplay(DeskScreen):
         self.pump = FramePump(self.chat, queue, self.draw, lambda: backed_up(self))
         self.replay = Replay(self.desk.source.recording, self.pump.frame)
         self.viewer = Viewer(self.desk, self.replay, self.show_view, self.show_lens)
-        self.gpu = GpuMonitor()
         self.quit_until = 0.0
         """The time, by the monotonic clock in seconds, until which a second Ctrl+C leaves."""
         self.settled = False
         """Whether the objects that loading left were taken from what the garbage collector looks at."""
         self.gauges: Gauges = "full"
         self._started = self._log_failure_told = False
-        self._gpu_shown: GpuReading | None = None
         self._warned = False
         """Whether the transcript has a remark above the answer that runs, which an answer as Markdown would hide."""
         self._offered = False
@@ -300,8 +297,7 @@ class ChatDisplay(DeskScreen):
         if not reducer.busy and events:
             self._draw_loading()
         if gauges:
-            if self.gpu.latest is not self._gpu_shown or any(not isinstance(each, LoadProgress) for each in events):
-                self._gpu_shown = self.gpu.latest
+            if any(not isinstance(each, LoadProgress) for each in events):
                 self.draw_gauges()
             self.draw_status()
         if any(isinstance(event, TurnFinished) for event in events):
@@ -336,8 +332,6 @@ class ChatDisplay(DeskScreen):
         conversation.show_loaded()
         self.query_one(Header).show(ready)
         self.pump.on_gpu(bool(ready.server) or (ready.device != "cpu" and can.local))
-        if ready.device != "cpu" and can.local:
-            self.gpu.start()
         self._offer_settings()
         self._limit_block(ready.max_block_size)
         self._tell_lacking()
@@ -380,7 +374,7 @@ class ChatDisplay(DeskScreen):
 
     def gauge_facts(self) -> GaugeFacts:
         """What the gauges show: the figures of the round on show."""
-        return gauge_facts(self.desk, self.viewer, self.gpu.latest, self.pump.governor.load)
+        return gauge_facts(self.desk, self.viewer, self.pump.governor.load)
 
     def draw_status(self) -> None:
         self.prompt.cursor_blink = not self.chat.busy and self.viewer.motion.moves

@@ -12,7 +12,6 @@ from textual.screen import Screen
 from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
 from dflash_tui.core.desk.face import MessagePlace, Question, Result, Summary, View
 from dflash_tui.core.export.document import origin_of
-from dflash_tui.core.figures.gpu import GpuMonitor
 from dflash_tui.core.files.desktop import LONGEST_SEQUENCE, copy_locally
 from dflash_tui.core.files.saving import save_block
 from dflash_tui.core.race.opponent import Opponent
@@ -36,7 +35,6 @@ class DeskScreen(Screen[None]):
     :class:`dflash_tui.core.desk.face.Face`."""
 
     desk: Desk
-    gpu: GpuMonitor
     viewer: Viewer
 
     @property

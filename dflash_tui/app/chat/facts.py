@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from dflash_tui.core.desk import views
 from dflash_tui.core.desk.desk import Desk
-from dflash_tui.core.figures.gpu import GpuReading
 from dflash_tui.core.figures.statistics import TurnSnapshot
 from dflash_tui.core.figures.tables import GaugeFacts
 
@@ -14,10 +13,10 @@ from ..widgets.status import BEFORE, HELP, LOOKING, PROJECT, RACE, RUNNING, SAVE
 from .viewer import Viewer
 
 
-def gauge_facts(desk: Desk, viewer: Viewer, gpu: GpuReading | None, load: float) -> GaugeFacts:
+def gauge_facts(desk: Desk, viewer: Viewer, load: float) -> GaugeFacts:
     """What the gauges show at the place on show. ``load``: the screen's own share of one core, in [0, 1]."""
     facts = views.gauge_facts(desk.chat, viewer.turn, _shown(desk, viewer))
-    return replace(facts, gpu=gpu, screen_load=load if desk.chat.busy else None)
+    return replace(facts, screen_load=load if desk.chat.busy else None)
 
 
 def status_facts(desk: Desk, viewer: Viewer, hint: str, load: float) -> StatusFacts:

@@ -104,7 +104,6 @@ class ChatScreen(ChatDisplay):
         self.run_worker(self.pump.run(), name="frames")
 
     def on_unmount(self) -> None:
-        self.gpu.stop()
         self.desk.leave()
 
     def join_engine(self, seconds: float) -> None:

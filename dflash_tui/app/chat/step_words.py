@@ -88,8 +88,9 @@ def remark(motion: SlowMotion, inspection: Inspection) -> str:
 
 
 def tally(tokens: int, passes: int) -> str:
-    """How many tokens have been written by now, and how often the target ran for them."""
-    return f"{counted(tokens, 'token')} written · {counted(passes, 'pass')} of the target (alone: {tokens:,})"
+    """How many tokens have been written by now, and how often the target ran for those behind the prompt's."""
+    alone = max(tokens - 1, 0)
+    return f"{counted(tokens, 'token')} written · {counted(passes, 'pass')} of the target (alone: {alone:,})"
 
 
 def scene_of(

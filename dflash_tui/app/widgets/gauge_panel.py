@@ -17,7 +17,7 @@ from engine.commands import MAX_TEMPERATURE, MIN_BLOCK_SIZE, BlockSize, Generati
 from engine.rounds.statistics import MAX_DRAFT
 
 from .gauges import NARROW_PITCH, Gauge, HistogramGauge, PositionGauge, RateGauge
-from .meters import ContextGauge, CostGauge, GpuGauge
+from .meters import ContextGauge, CostGauge
 from .slider import PACES, BlockSlider, PaceSlider, TemperatureSlider
 
 OF_RECORDING = "pace of slow motion (F5); + and − change the recording's own"
@@ -35,7 +35,7 @@ class Wish:
 
 
 WISHES: Mapping[str, Wish] = {
-    "rate": Wish(5, 10), "histogram": Wish(3, 12), "positions": Wish(3, 12), "cost": Wish(2, 2), "gpu": Wish(2, 2),
+    "rate": Wish(5, 10), "histogram": Wish(3, 12), "positions": Wish(3, 12), "cost": Wish(2, 2),
     "context": Wish(1, 1),
 }  # fmt: skip
 """The gauges by importance; on the screen they stand in the order of ``GaugePanel.compose``."""
@@ -111,17 +111,12 @@ class GaugePanel(Container):
         yield PositionGauge(id="positions")
         yield CostGauge(id="cost")
         yield ContextGauge(id="context")
-        yield GpuGauge(id="gpu")
         yield Static(classes="missing")
 
     def show(self, facts: GaugeFacts) -> None:
-        """Draw these facts; a card that appears or goes away changes what there is to arrange."""
-        rearrange = (facts.gpu is None) != (self.facts.gpu is None)
         self.facts = facts
         for gauge in self.query(Gauge):
             gauge.show(facts)
-        if rearrange:
-            self.share_room()
 
     def on_resize(self, event: events.Resize) -> None:
         self.share_room()
@@ -130,8 +125,7 @@ class GaugePanel(Container):
         """Give every gauge its place, by the panel's size and by what there is to show."""
         if not self.size.area:
             return
-        lacking = {"gpu"} if self.facts.gpu is None else set()
-        lacking |= CHARTS if self.size.height > 1 and self.size.width < CHART_WIDTH else set()
+        lacking = CHARTS if self.size.height > 1 and self.size.width < CHART_WIDTH else set()
         wanted = [name for name in WISHES if name not in lacking]
         in_a_row = self.size.height == 1
         if in_a_row:
@@ -243,6 +237,7 @@ class Panel(Container):
         if recorded:
             pace = self.query_one(PaceSlider)
             pace.hint = pace.tooltip = OF_RECORDING
+            pace.fastest = "replay's"
 
     def limit_block(self, most: int) -> None:
         """Offer blocks of at most ``most`` tokens; turn the slider off where that is too few, for want of a drafter."""

@@ -1,13 +1,12 @@
-"""Gauges that are bars: what a round costs, how full the context is, what the card does."""
+"""Gauges that are bars: what a round costs, and how full the context is."""
 
 from __future__ import annotations
 
-from typing import ClassVar, cast
+from typing import ClassVar
 
 from textual.content import Content
 
 from dflash_tui.core.conversation.context import ALMOST_FULL, NEARLY_FULL
-from dflash_tui.core.figures.gpu import GpuReading
 from dflash_tui.core.figures.labels import CHECKING, CONTEXT, COST, GUESSING, REST
 from dflash_tui.core.figures.statistics import NOT_KNOWN
 from dflash_tui.core.figures.tables import GaugeFacts
@@ -100,36 +99,6 @@ class ContextGauge(Gauge):
 def fullness_style(share: float) -> str:
     """How a context is drawn that is so full: from ``NEARLY_FULL`` on it is a warning."""
     return "$primary" if share < NEARLY_FULL else "$text-warning" if share < ALMOST_FULL else "$text-error"
-
-
-class GpuGauge(Gauge):
-    """Utilisation and power, memory and temperature of the card; drawn only where a card answers."""
-
-    section = "gpu"
-    least = 2
-    compact_width = 26
-
-    def redraw_key(self, facts: GaugeFacts) -> object:
-        return facts.gpu
-
-    def lines(self, height: int) -> list[Content]:
-        gpu = self.facts.gpu
-        if gpu is None:
-            return []
-        width = self.size.width
-        used, most = gpu.memory_used or 0, gpu.memory_total or 0
-        heat = "" if gpu.celsius is None else f" {gpu.celsius} °C"
-        memory = f"{used / 1e9:.0f}/{most / 1e9:.0f} GB{heat}" if most else f"?{heat}"
-        return [self._load(width), meter("memory", used / most if most else 0.0, memory, width)]
-
-    def compact(self) -> Content:
-        return self._load(self.size.width) if self.facts.gpu else Content("")
-
-    def _load(self, width: int) -> Content:
-        gpu = cast(GpuReading, self.facts.gpu)
-        watts = "" if gpu.watts is None else f" {gpu.watts:.0f} W"
-        load = gpu.utilisation
-        return meter("GPU", load or 0.0, ("?" if load is None else f"{load:.0%}") + watts, width)
 
 
 def meter(name: str, share: float, words: str, width: int, style: str = "$primary") -> Content:

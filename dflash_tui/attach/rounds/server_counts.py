@@ -29,14 +29,18 @@ class Count:
         """The turn's figures: the server's, and those of ``own`` where the server has none."""
         spec = own.num_spec_steps if self.rounds is None else self.rounds
         num_accepted = own.num_accepted_draft_tokens if self.accepted is None else self.accepted
+        num_tokens = own.num_tokens if self.tokens is None else self.tokens
+        told = num_tokens, spec, num_accepted
+        seen = own.num_tokens, own.num_spec_steps, own.num_accepted_draft_tokens
         return replace(
             own,
-            num_tokens=own.num_tokens if self.tokens is None else self.tokens,
+            num_tokens=num_tokens,
             num_spec_steps=spec,
             num_draft_tokens=own.num_draft_tokens if self.drafted is None else self.drafted,
             num_accepted_draft_tokens=num_accepted,
             mean_acceptance_length=1 + num_accepted / spec if spec else 0.0,
             acceptance_histogram=self.histogram or own.acceptance_histogram,
+            num_rounds=own.num_rounds if told == seen else None,
         )
 
 

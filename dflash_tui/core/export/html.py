@@ -167,7 +167,8 @@ def _gain(answer: Turn) -> str:
     if not facts.num_spec_steps:
         return ""
     passes = answer.rounds.num_passes
-    text = f"{counted(facts.num_tokens, 'token')} in {counted(passes, 'pass')} of the target; alone it needs one each"
+    behind = counted(max(facts.num_tokens - 1, 0), "token")
+    text = f"{behind} after the first in {counted(passes, 'pass')} of the target; alone it needs one each"
     if answer.speed_up is None:
         number, what = f"{facts.tokens_per_round:.1f}", TOKENS_PER_ROUND.name
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from engine.events import Clock, TurnStatistics
+from engine.events import Clock, TurnStatistics, tokens_per_round
 from engine.rounds.statistics import AcceptanceStatistics, RoundCost
 
 from .series import Beginning
@@ -59,7 +59,7 @@ class TurnSnapshot:
         """Tokens of a round, those without a draft counted as well; 0 where no drafts are known."""
         if self.totals is not None:
             return self.totals.tokens_per_round
-        return (self.num_tokens - 1) / self.step if self.step and self.acceptance.num_spec_steps else 0.0
+        return tokens_per_round(self.num_tokens, self.step or 0) if self.acceptance.num_spec_steps else 0.0
 
     @property
     def alone_ms(self) -> float | None:

@@ -9,7 +9,6 @@ from engine.events import Clock
 from engine.rounds.statistics import MAX_DRAFT
 
 from ..text.counted import counted
-from .gpu import GpuReading
 from .labels import AS_FAST, CHECKING, COST, GUESSING, KEPT, REST, RIGHT_SO_FAR, TOKENS_PER_ROUND
 from .pass_costs import PassCost, pass_table
 from .statistics import NOT_KNOWN, TurnSnapshot
@@ -23,7 +22,6 @@ class GaugeFacts:
     turn: TurnSnapshot = field(default_factory=TurnSnapshot)
     max_context: int = 0
     speculation: bool = True
-    gpu: GpuReading | None = None
     times: Clock = "engine"
     """Whose clock took the rounds' times."""
     num_prompt_tokens: int = 0
@@ -59,7 +57,7 @@ def tables(facts: GaugeFacts, costs: Sequence[PassCost] = (), drawn: bool = True
         pass_table(costs, facts.rows, drawn),
         _context(facts),
     )
-    return (*(table for table in made if table.rows), *_gpu(facts.gpu), *_screen(facts.screen_load))
+    return (*(table for table in made if table.rows), *_screen(facts.screen_load))
 
 
 CLOCK_NOTES: dict[Clock, str] = {
@@ -162,21 +160,6 @@ def _context(facts: GaugeFacts) -> Table:
     if facts.num_reused_tokens:
         rows.append(("of these still in the caches", counted(facts.num_reused_tokens, "token")))
     return Table("context", "Context", tuple(rows))
-
-
-def _gpu(gpu: GpuReading | None) -> Iterator[Table]:
-    if gpu is None:
-        return
-    rows = []
-    if gpu.utilisation is not None:
-        rows.append(("busy", f"{gpu.utilisation:.0%}"))
-    if gpu.memory_used is not None and gpu.memory_total:
-        rows.append(("memory", f"{gpu.memory_used / 1e9:.1f} of {gpu.memory_total / 1e9:.1f} GB"))
-    if gpu.watts is not None:
-        rows.append(("power", f"{gpu.watts:.0f} W"))
-    if gpu.celsius is not None:
-        rows.append(("temperature", f"{gpu.celsius} °C"))
-    yield Table("gpu", gpu.name, tuple(rows), note="Of the whole card, other programs' work included.")
 
 
 def _screen(load: float | None) -> Iterator[Table]:

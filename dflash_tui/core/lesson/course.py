@@ -146,6 +146,11 @@ def passes(answer: Turn) -> int:
     return answer.rounds.num_passes
 
 
+def token_ms(alone: Turn) -> float:
+    """Milliseconds of a token of an answer, the one figure for what the target alone takes."""
+    return 1000 / alone.statistics.tok_s
+
+
 def mean_ms(steps: Iterable[Step], field: str = "total_ms") -> float:
     """The mean milliseconds of rounds, or of a ``field`` of them."""
     return fmean(getattr(step, field) or 0.0 for step in steps if step.verify_width)

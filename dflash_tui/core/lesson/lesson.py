@@ -8,7 +8,7 @@ from engine.speculation.lookup import num_agreed
 from ..conversation.turn import Turn
 from ..figures.labels import COLOURS, TOKENS_PER_ROUND
 from ..rounds.passes import REASON
-from .course import Course, OneRound, Page, Recording, SideBySide, Written, mean_ms, open_recording, passes
+from .course import Course, OneRound, Page, Recording, SideBySide, Written, mean_ms, open_recording, passes, token_ms
 
 TITLE = "Fifteen guesses at once"
 CORRECTED = COLOURS["corrected"]
@@ -26,7 +26,7 @@ def _alone(of: Recording) -> Page:
     text = f"""
 A language model writes one token, a word or a piece of one, reads it back, and writes the next. This answer has
 {facts.num_tokens} tokens, and the model ran {passes(of.alone)} times for the {facts.num_tokens - 1} after the first:
-{1000 / facts.tok_s:.1f} ms each, {facts.tok_s:.0f} tokens per second.
+{token_ms(of.alone):.1f} ms each, {facts.tok_s:.0f} tokens per second.
 
 Each run reads the weights from memory to produce a single token. The arithmetic is soon done; the reading is what
 takes the time. So the question is: can one reading serve several tokens?"""
@@ -44,7 +44,7 @@ Here the drafter guessed {len(step.draft)} tokens in {step.draft_ms:.1f} ms. One
 {step.verify_ms:.1f} ms, checked them: {step.num_accepted} were right. With the token that the target adds itself, this
 round wrote {len(step.emitted)} tokens. These are the times of this one round; they vary from round to round, and the
 averages come later."""
-    return Page("A cheap guess, checked", text, OneRound(of.drafted, index, _plain_ms(of.alone)))
+    return Page("A cheap guess, checked", text, OneRound(of.drafted, index, token_ms(of.alone)))
 
 
 def _block(of: Recording) -> Page:
@@ -72,7 +72,7 @@ drafter.
 Everything behind a wrong guess falls with it, since it was guessed for another text: here
 {len(step.draft) - step.num_accepted - 1} more. But the target's own token stays, and is called *{CORRECTED.name}*:
 {CORRECTED.says}. A round never yields less than one, and never a token that the target wouldn't have written."""
-    return Page("How a wrong guess is found", text, OneRound(of.drafted, index, _plain_ms(of.alone)))
+    return Page("How a wrong guess is found", text, OneRound(of.drafted, index, token_ms(of.alone)))
 
 
 def _dice(of: Recording) -> Page:
@@ -89,7 +89,7 @@ the guess was “{_shown(rejected.text)}”, which had {rejected.target_probabil
 
 That makes a promise that can be checked. One token at a time, this answer has {alone} tokens; with drafts it has
 {drafted}. From the beginning, {_shared(of.dice_alone, of.dice)} of them are the same."""
-    return Page("Exact, with dice too", text, OneRound(of.dice, index, _plain_ms(of.dice_alone)))
+    return Page("Exact, with dice too", text, OneRound(of.dice, index, token_ms(of.dice_alone)))
 
 
 def _race(of: Recording) -> Page:
@@ -103,7 +103,7 @@ drafter as often.
 {alone.tok_s:.0f} against {drafted.tok_s:.0f} tokens per second: {drafted.tok_s / alone.tok_s:.2f} times as fast. Not
 {passes(of.alone) / passes(of.drafted):.1f} times, as the number of runs would suggest: a run that checks {block} places
 takes longer than one for a single token, {mean_ms(of.drafted.rounds, "verify_ms"):.1f} ms on average instead of
-{mean_ms(of.alone.rounds, "verify_ms"):.1f}, and drafting takes {mean_ms(of.drafted.rounds, "draft_ms"):.1f}."""
+{token_ms(of.alone):.1f}, and drafting takes {mean_ms(of.drafted.rounds, "draft_ms"):.1f}."""
     return Page("The race", text, SideBySide((of.alone, of.drafted)))
 
 
@@ -114,8 +114,8 @@ def _talk(of: Recording) -> Page:
 Code repeats its names and closes its brackets: a drafter can see what comes. In prose many words would do, and the
 drafter's is often not the one the target chose. Here each orange word is a guess that went wrong.
 
-For the program a round wrote {code.mean_acceptance_length:.2f} tokens on average, for this explanation
-{talk.mean_acceptance_length:.2f}. In {none} of {passes(of.talk)} rounds not even the first guess was right. The screen
+For the program a round wrote {code.tokens_per_round:.2f} tokens on average, for this explanation
+{talk.tokens_per_round:.2f}. In {none} of {passes(of.talk)} rounds not even the first guess was right. The screen
 says “{TOKENS_PER_ROUND.name}”: {TOKENS_PER_ROUND.says}. Papers call it the acceptance length."""
     return Page("It depends on the text", text, Written(of.talk))
 
@@ -177,7 +177,7 @@ nobody had guessed. Where a tree of guesses is checked, each branch begins with 
 left.
 
 The recording is of a model without such a memory; its round shows which rows would be taken in."""
-    return Page("A memory that forgets", text, OneRound(of.drafted, index, _plain_ms(of.alone)))
+    return Page("A memory that forgets", text, OneRound(of.drafted, index, token_ms(of.alone)))
 
 
 def _experts(of: Recording) -> Page:
@@ -224,10 +224,6 @@ something small puts them in order. A lookup costs nothing, and stands beside an
 
 def _shown(text: str | None) -> str:
     return (text or "").replace("\n", "⏎").replace("\t", "⇥").strip() or "␣"
-
-
-def _plain_ms(alone: Turn) -> float:
-    return 1000 / alone.statistics.tok_s
 
 
 def _shared(one: Turn, other: Turn) -> int:

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from ..rounds.inspection import telling
 from ..rounds.passes import REASON, Pass, PassRow, PassRows
-from .course import Course, Factor, OneRound, Page, Recording, SideBySide, Written, mean_ms, open_recording, passes
+from .course import (
+    Course,
+    Factor,
+    OneRound,
+    Page,
+    Recording,
+    SideBySide,
+    Written,
+    mean_ms,
+    open_recording,
+    passes,
+    token_ms,
+)
 
 TITLE = "Speculative decoding in two minutes"
 BLOCK = 16
@@ -28,7 +40,7 @@ def _alone(of: Recording) -> Page:
 
 
 def _weights(of: Recording) -> Page:
-    one = mean_ms(of.alone.rounds)
+    one = token_ms(of.alone)
     whole = mean_ms([step for step in of.drafted.rounds if step.verify_width > len(step.draft) > 0], "verify_ms")
     times = whole / one
     arithmetic = " Its arithmetic is more, too: that is the rest." if times > NEARLY_ONE else ""

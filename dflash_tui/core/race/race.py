@@ -12,7 +12,16 @@ from math import inf, log, sqrt
 from statistics import median, stdev
 
 from engine.commands import Ask, Command, GenerationSettings, Message, Stop
-from engine.events import EmittedToken, EngineError, EngineReady, Event, Step, TurnFinished, TurnStarted
+from engine.events import (
+    EmittedToken,
+    EngineError,
+    EngineReady,
+    Event,
+    Step,
+    TurnFinished,
+    TurnStarted,
+    tokens_per_round,
+)
 from engine.speculation.lookup import num_agreed
 
 from ..attachments.attachment import without_files
@@ -92,12 +101,17 @@ class LaneResult:
     @property
     def tokens_per_pass(self) -> float:
         """Tokens behind the first that a pass of the target writes; 0 without one."""
-        return (self.num_tokens - 1) / self.target_passes if self.target_passes else 0.0
+        return tokens_per_round(self.num_tokens, self.target_passes)
 
     @property
     def pass_ms(self) -> float:
         """Milliseconds between two passes of the target: those of a round; 0 without one."""
         return self.decode_ms / self.target_passes if self.target_passes else 0.0
+
+    @property
+    def limit(self) -> int | None:
+        """The tokens at which its answer was cut off, because a lane may write no more; None where it ended before."""
+        return self.num_tokens if self.shown.answer.reason == "length" else None
 
     @property
     def draft_passes(self) -> int:
@@ -153,6 +167,11 @@ class RaceResult:
         times, ratios = lane.tok_s / first.tok_s, self._ratios(lane, first)
         sure = len(ratios) >= SETTLED and SURE * stdev(ratios) / sqrt(len(ratios)) <= GOOD
         return SpeedUp(min(times, most), not sure or times > most)
+
+    def seems_faster(self, lane: LaneResult) -> bool:
+        """Whether a lane's time is shorter than the tokens of its passes allow, so that its figure is those."""
+        first = self.lanes[0]
+        return lane is not first and bool(first.tok_s) and lane.tok_s / first.tok_s > self._most(lane)
 
     def _most(self, lane: LaneResult) -> float:
         first = self.lanes[0]

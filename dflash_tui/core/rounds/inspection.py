@@ -99,8 +99,9 @@ class Inspection:
             spent = f"{parts} = {step.total_ms:.1f} ms"
         product, alone = "", "not measured"
         if self.plain_ms is not None:
-            each = f"{self.plain_ms:.{1 if self.plain_ms >= 1 else 3}f}"
-            product, alone = f"{tokens} × {each} = ", f"{tokens * self.plain_ms:.1f} ms"
+            digits = 1 if self.plain_ms >= 1 else 3
+            each = round(self.plain_ms, digits)  # as it is read, so that the product is right
+            product, alone = f"{tokens} × {each:.{digits}f} = ", f"{tokens * each:.1f} ms"
         made = f"for {counted(tokens, 'token')} · one at a time:"
         return f"{spent} {made} {product}{alone}", f"{together} {made} {product}{alone}", f"{together} {made} {alone}"
 

@@ -29,6 +29,10 @@ def test_the_status_line_counts_what_the_line_behind_the_answer_counts(steps: li
     assert shown.num_draft_tokens == told.num_draft_tokens
     assert shown.num_accepted_draft_tokens == told.num_accepted_draft_tokens
     assert shown.mean_acceptance_length == pytest.approx(told.mean_acceptance_length)
+    stored = RoundStore(steps).count().statistics()
+    assert stored.tokens_per_round == told.tokens_per_round
+    behind, passes = told.num_tokens - 1, len(steps) - 1
+    assert told.tokens_per_round == (behind / passes if behind > 0 and passes else 0), "however the last round ends"
     assert shown.histogram[: len(told.acceptance_histogram)] == told.acceptance_histogram
     assert dict(shown.named) == {each.source: n for each in told.by_source if (n := each.num_accepted_draft_tokens)}
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from hypothesis import given
 
 from dflash_tui.core.conversation.reducer import Reducer
-from dflash_tui.core.figures.gpu import GpuReading
 from dflash_tui.core.figures.pass_costs import pass_costs
 from dflash_tui.core.figures.statistics import TurnSnapshot
 from dflash_tui.core.figures.table import Table
@@ -65,11 +64,6 @@ def test_who_guessed_and_how_often_wide_rounds_kept_how_many() -> None:
     assert rows["of the accepted guessed by drafter"] == "5%"
     assert rows["of the accepted guessed by lookup"] == "95%"
     assert [row[0] for row in made["histogram"].rows] == [*map(str, range(16)), "20"]
-
-
-def test_the_card_is_described_as_far_as_it_tells() -> None:
-    made = by_id(GaugeFacts(gpu=GpuReading("H200", 0.5, watts=300.0)))
-    assert made["gpu"].title == "H200" and [row[0] for row in made["gpu"].rows] == ["busy", "power"]
 
 
 def test_what_memory_allows_is_said_where_its_pace_is_known() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from queue import SimpleQueue
 from typing import get_args
 
@@ -12,7 +13,7 @@ from engine.commands import Ask, Close, GenerationSettings, Message
 from engine.events import EngineError, Event, Notice, TurnFinished, TurnStarted
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.lab.demo.held_out import Asking, read_questions
-from engine.limits import ANYTHING, Limits
+from engine.limits import ANYTHING, Limit, Limits
 from engine.service import EngineService
 from tests.engine.test_service import BUNDLED
 
@@ -77,7 +78,55 @@ def test_what_it_surely_cant_gets_no_answer(text: str, refused: bool) -> None:
     assert (OWN.refusal(text) is not None) is refused and ANYTHING.refusal(text) is None
 
 
-PAGE, PROGRAM = "```html index.html\n<!DOCTYPE html>\n```", "```python\ndef f():\n    pass\n```"
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("continue", "go on"),
+        ("keep going please", "go on"),
+        ("weiter", "go on"),
+        ("go on", "go on"),
+        ("continue the list 2, 4, 6", ""),
+        ("hey hows it going", "words"),
+        ("ok, how is it going thanks", ""),
+        ("FIZZBUZZ", "capitals"),
+        ("HELLO", ""),
+        ("write a python program that prints the fibonacci numbers", "Fibonacci"),
+        ("the first 20 fibonacci numbers in python", "Fibonacci"),
+        ("Write a function for the nth Fibonacci number", ""),
+        ("function that counts the words in a string", "values"),
+        ("reverse the words in a string in python", ""),
+        ("schreibe ein python programm das primzahlen ausgibt", "read"),
+        ("écris une fonction qui trie les nombres", "read"),
+        ("wat kan je allemaal?", "read"),
+        ("Olá!", ""),
+        ("calculator in html", "page"),
+        ("I'd like a stopwatch in the browser", "page"),
+        ("html page for my bakery", "page"),
+        ("make me a web page with a counter button", ""),
+        ("an html page with a rain animation", ""),
+        ("what is html", ""),
+        ("where do you run? on my computer?", "this machine"),
+        ("are you running locally", "this machine"),
+        ('translate "good night" to spanish', "translate"),
+        ("how do you say cat in german", "translate"),
+        ("translate a word into pig latin in Python", ""),
+    ],
+)
+def test_what_a_stranger_asked_and_got_wrong_is_refused_and_its_neighbours_are_not(text: str, says: str) -> None:
+    told = (OWN.refusal(text) or ("",))[0]
+    assert says in told if says else not told
+
+
+def test_every_question_that_a_hint_names_is_asked() -> None:
+    hints = [kind.instead for kind in OWN.kinds if kind.behind is None]
+    named = [each for hint in hints for each in hint.partition("Try: ")[2].split("; ") if each and "then:" not in each]
+    assert len(named) > 15 and not [each for each in named if OWN.refusal(each)]
+
+
+MOVING = "const count = 140;\nconst speed = 1;\nsize: 2 + Math.random()"
+PAGE = f"```html index.html\n<!DOCTYPE html>\n<canvas></canvas>\n{MOVING}\n```"
+COUNTER = "```html index.html\n<!DOCTYPE html>\n<h1>Counter</h1>\n<output>0</output>\n```"
+PROGRAM = "```python\ndef f():\n    pass\n```"
 
 
 @pytest.mark.parametrize(
@@ -111,6 +160,14 @@ PAGE, PROGRAM = "```html index.html\n<!DOCTYPE html>\n```", "```python\ndef f():
         ),
         *((PAGE, text, True) for text in ("what does innerHTML do", "put my name on it", "make it pink and faster")),
         *((PAGE, text, False) for text in ("i'd prefer yellow", "How does an API work?", "teach me about a queue")),
+        *((PAGE, text, False) for text in ("call it Night Sky", "change the title to Night Sky")),
+        *(
+            (PAGE, text, True)
+            for text in ("change the title to Maria's Bakery", "call it A B C", "go on", "please continue")
+        ),
+        *((PROGRAM, text, True) for text in ("write tests for it", "now write a test for it", "continue")),
+        *((COUNTER, text, False) for text in ("Make it blue", "dark blue background", "call it Summer")),
+        *((COUNTER, text, True) for text in ("slower", "bigger", "60 drones", "with trails", "add a heading")),
         *(
             (PROGRAM, text, True)
             for text in ("type hints please", "why", "test it", "rename it to flip", "clean it up")
@@ -121,6 +178,34 @@ def test_a_change_that_it_never_learnt_is_refused_behind_what_it_would_change(
     before: str, text: str, refused: bool
 ) -> None:
     assert (OWN.refusal(text, [before] if before else []) is not None) is refused
+
+
+def test_a_long_text_is_not_looked_at_as_a_whole() -> None:
+    """Patterns that go back and forth over all of it would take minutes."""
+    limits = Limits(
+        kinds=(Limit(re.compile("[^z]{2100}"), "long", "", True), Limit(re.compile("last"), "end", "", True))
+    )
+    assert limits.refusal("x" * 20_000) is None and limits.refusal(" " * 20_000 + "blue") is None
+    assert limits.refusal("x" * 20_000 + " last") == ("end", "")
+    assert OWN.refusal("make it blue " * 30, ["a page", PAGE]) is None, "a text, no change"
+
+
+def test_a_hint_names_what_fits_the_page_in_hand_and_another_change_is_said() -> None:
+    for page, never in ((COUNTER, ("slower", "bigger", "60", "trails", "heading")), (PAGE, ())):
+        says, instead = OWN.refusal("let them follow the mouse", ["a page", page]) or ("", "")
+        offered = instead.partition(": ")[2].split("; ")
+        assert len(offered) > 2 and not [each for each in offered if OWN.refusal(each, ["a page", page])]
+        assert "isn't one of them" in says and not [each for each in never if each in instead]
+    (says, _) = OWN.refusal("slower", ["a page", COUNTER]) or ("", "")
+    assert "has a speed" in says
+    pink = COUNTER.replace("0", "1")
+    assert "Now in pink" in OWN.broken_promise(f"Now in pink:\n\n{pink}", ["a page", COUNTER, "call it Summer"])
+    assert not OWN.broken_promise(f"Now in pink:\n\n{pink}", ["a page", COUNTER, "make it pink"])
+    orx = COUNTER.replace("<h1>", "<style>\nb { color: orx; }\n</style>\n<h1>")
+    torn = COUNTER.replace("<h1>", 'const color = "st Coffee";\n<h1>')
+    assert "colours" in OWN.broken_promise(f"Now in orange:\n\n{torn}", ["a page", COUNTER, "orange"])
+    assert "colours" in OWN.broken_promise(f"Now in orange:\n\n{orx}", ["a page", COUNTER, "orange"])
+    assert not OWN.broken_promise(f"Now in gray:\n\n{orx.replace('orx', 'gray')}", ["a page", COUNTER, "gray"])
 
 
 def test_more_changes_in_a_row_than_it_can_make_are_refused() -> None:
@@ -143,7 +228,7 @@ def test_more_changes_in_a_row_than_it_can_make_are_refused() -> None:
 def test_a_change_that_was_not_made_is_said(code: str, wrong: str) -> None:
     told = OWN.broken_promise(f"Here it is:\n\n```python\n{code}```", ["change it", PROGRAM])
     assert wrong in told if wrong else not told
-    told = OWN.broken_promise("Now:\n\n```html\n600\n```", ["a page", PAGE, "60 drones"])
+    told = OWN.broken_promise("Now with 600:\n\n```html\n600\n```", ["a page", PAGE, "60 drones"])
     assert told == "Whatever it says, there is no 60 in this code."
     assert "no g in" in OWN.broken_promise("Here it is as `g`:\n\n```python\ndef f():\n    return 1\n```")
     assert not ANYTHING.broken_promise(f"```python\n{code}```", [PROGRAM])

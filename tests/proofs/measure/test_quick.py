@@ -27,6 +27,7 @@ SCRIPTS = sorted(
 )
 HELPERS = {
     "measure.gpu.check_recurrent": "times real shapes on a GPU; its kernels and rounds have tests at small ones",
+    "measure.gpu.check_speed": "starts the others",
     "measure.gpu.packed_pace": "times real shapes on a GPU",
     "measure.gpu.started": "the process that check_start times",
 }
@@ -39,7 +40,7 @@ UNSEEN = {
     "measure.gpu.check_wide",  # on some processors NumPy's products of 32 rows have other last bits than those of 16
     "measure.gpu.check_exact",
     *("measure.gpu.check_kernels", "measure.gpu.check_mtp"),
-    *("measure.gpu.check_rounds", "measure.gpu.check_speed", "measure.gpu.check_trees"),
+    *("measure.gpu.check_rounds", "measure.gpu.check_trees"),
 }
 """Scripts whose ``--quick`` nobody has seen end well in minutes on two cores. Who sees it takes its name away."""
 
