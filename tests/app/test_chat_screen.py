@@ -189,7 +189,7 @@ async def test_selected_text_is_copied_without_the_wrapping(launch: Launch) -> N
 
 async def test_while_an_answer_runs_it_says_how_to_stop_it(launch: Launch) -> None:
     """Beside the state and the context: other figures have their gauges."""
-    figures = StatusFacts("streaming", True, 173.0, 5.0, 1927, 8192, 1775, RUNNING, screen_load=0.14)
+    figures = StatusFacts("streaming", True, 173.0, 5.0, 1927, 8192, 1775, RUNNING)
     async with launch(size=(80, 24)) as chat:
         status = chat.screen.query_one(StatusLine)
         status.facts = figures
