@@ -26,7 +26,7 @@ from dflash_tui.core.files.saving import save_text
 from dflash_tui.core.race.clock import LaneClock, RaceClock
 from dflash_tui.core.race.opponent import Opponent
 from dflash_tui.core.race.race import Race, RaceResult
-from dflash_tui.core.race.report import how, race_document, race_remarks, race_table
+from dflash_tui.core.race.report import cut_off, how, race_document, race_remarks, race_table
 from dflash_tui.core.rounds.pace import pace_words
 from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.harmless import sanitise
@@ -350,6 +350,7 @@ class RaceScreen(DismissOnceScreen[RaceResult | None]):
         runs, (_, heats) = len(result.lanes[0].runs), self.race.progress
         all_runs = heats // 2 // len(result.lanes)
         text = f"medians of {counted(runs, 'run')}" if runs == all_runs else f"run {runs} of {all_runs}, measuring on"
+        text += f" · {cut_off(result)}" if cut_off(result) else ""
         meaning = (f" · {TIME_BARS}", "$verdict-pending")
         self.query_one("#race-title", Static).update(Content.assemble(("race ", "bold $primary"), f" {text}", meaning))
 

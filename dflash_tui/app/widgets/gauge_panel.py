@@ -237,6 +237,7 @@ class Panel(Container):
         if recorded:
             pace = self.query_one(PaceSlider)
             pace.hint = pace.tooltip = OF_RECORDING
+            pace.fastest = "replay's"
 
     def limit_block(self, most: int) -> None:
         """Offer blocks of at most ``most`` tokens; turn the slider off where that is too few, for want of a drafter."""

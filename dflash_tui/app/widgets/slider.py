@@ -238,12 +238,14 @@ class PaceSlider(Slider):
     """Sets the view's speed as a share of the engine's. Its stops are not evenly spaced, its values are exact."""
 
     hint = "pace of the view: at once; the engine runs on · ← →, or type it"
+    fastest = "full"
+    """What the pace is called that the view can't be faster than."""
 
     def __init__(self, label: str, value: float, *, id: str) -> None:
         super().__init__(label, PACES[0], PACES[-1], 0.01, value, id=id)
 
     def describe(self) -> str:
-        return "full" if self.value == PACES[-1] else f"{self.value:.2g}×"
+        return self.fastest if self.value == PACES[-1] else f"{self.value:.2g}×"
 
     @property
     def share(self) -> float:

@@ -109,6 +109,11 @@ class LaneResult:
         return self.decode_ms / self.target_passes if self.target_passes else 0.0
 
     @property
+    def limit(self) -> int | None:
+        """The tokens at which its answer was cut off, because a lane may write no more; None where it ended before."""
+        return self.num_tokens if self.shown.answer.reason == "length" else None
+
+    @property
     def draft_passes(self) -> int:
         """Rounds that a drafter ran in: what was looked up alone needs none."""
         drafted = (step.draft_columns.sources for step in self.shown.steps)
@@ -162,6 +167,11 @@ class RaceResult:
         times, ratios = lane.tok_s / first.tok_s, self._ratios(lane, first)
         sure = len(ratios) >= SETTLED and SURE * stdev(ratios) / sqrt(len(ratios)) <= GOOD
         return SpeedUp(min(times, most), not sure or times > most)
+
+    def seems_faster(self, lane: LaneResult) -> bool:
+        """Whether a lane's time is shorter than the tokens of its passes allow, so that its figure is those."""
+        first = self.lanes[0]
+        return lane is not first and bool(first.tok_s) and lane.tok_s / first.tok_s > self._most(lane)
 
     def _most(self, lane: LaneResult) -> float:
         first = self.lanes[0]

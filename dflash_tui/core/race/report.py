@@ -45,9 +45,10 @@ def host_of(server: str) -> str:
 
 
 def times_of(result: RaceResult, lane: LaneResult) -> str:
-    """How many times as fast a lane was, such as ``2.41×``; with a tilde where that is about right."""
+    """How many times as fast a lane was, such as ``2.41×``; with a tilde where that is about right, and with ``≤``
+    where its time seems shorter than its passes allow."""
     faster = result.speed_up(lane)
-    return f"{'~' * faster.about}{faster.times:.2f}×"
+    return f"{'≤' if result.seems_faster(lane) else '~' * faster.about}{faster.times:.2f}×"
 
 
 def race_table(result: RaceResult, *, brief: bool = False) -> CellTable:
@@ -60,15 +61,29 @@ def race_table(result: RaceResult, *, brief: bool = False) -> CellTable:
     if not brief:
         columns["tokens"] = [str(lane.num_tokens) for lane in result.lanes]
         columns["rounds"] = [str(lane.target_passes) for lane in result.lanes]
-        columns["drafted"] = [str(lane.draft_passes) for lane in result.lanes]
+        kept = (lane.shown.answer.statistics.num_accepted_draft_tokens for lane in result.lanes)
+        columns["kept"] = list(map(str, kept))
         columns["tokens/round"] = [f"{lane.tokens_per_pass:.2f}" for lane in result.lanes]
         columns["ms/round"] = [f"{lane.pass_ms:.2f}" for lane in result.lanes]
     return CellTable((tuple(columns), *zip(*columns.values(), strict=True)))
 
 
+def cut_off(result: RaceResult) -> str:
+    """Where the race stops before the answer does, in words; empty where every lane wrote all of it."""
+    limits = [lane.limit for lane in result.lanes if lane.limit]
+    return f"stopped at {counted(max(limits), 'token')}" if limits else ""
+
+
 def race_remarks(result: RaceResult) -> list[str]:
     """How the answers compare, a sentence per lane behind the first, and what to be careful about."""
-    remarks = [describe_divergence(result, lane) for lane in result.lanes[1:]]
+    remarks = [f"The lanes {cut_off(result)}: the answer is longer."] if cut_off(result) else []
+    remarks += [describe_divergence(result, lane) for lane in result.lanes[1:]]
+    remarks += [
+        f"{lane.lane.name}: its passes write {result.speed_up(lane).times:.2f} times as many tokens as those of "
+        f"{result.lanes[0].lane.name}, and none is cheaper; a time that is shorter still is chance."
+        for lane in result.lanes
+        if result.seems_faster(lane)
+    ]
     remarks += [
         f"{lane.lane.name}: {lane.looked_up:.0%} of its accepted tokens were looked up in the text before."
         for lane in result.lanes

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ..reference.norm import rms_norm_rounded_first
 from ..shared.rows import add_up, inverse_rms, load_row, load_scales, rounded, scale_row, store_row
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, jit, power_of_two, tl
@@ -30,14 +29,6 @@ def reference_block_conv(z: Tensor, chosen: Tensor, base: Tensor, side: int) -> 
     return out.to(z.dtype)
 
 
-def reference_conv_and_norm(
-    partials: Tensor, chosen: Tensor, base: Tensor, x: Tensor, weight: Tensor, eps: float
-) -> tuple[Tensor, Tensor]:
-    """Two tensors [n, hidden]: x plus the convolved output of a branch (``partials`` added up), and that sum normed."""
-    x = x + reference_block_conv(partials.sum(0).to(x.dtype), chosen, base, BEHIND)
-    return x, rms_norm_rounded_first(x, weight, eps)
-
-
 def block_conv(z: Tensor, chosen: Tensor, base: Tensor, out: Tensor) -> None:
     """``reference_block_conv`` before a branch, of 16 rows into ``out`` [16, hidden]."""
     hidden = z.shape[1]
@@ -49,8 +40,8 @@ def block_conv(z: Tensor, chosen: Tensor, base: Tensor, out: Tensor) -> None:
 def conv_and_norm(
     partials: Tensor, chosen: Tensor, base: Tensor, x: Tensor, weight: Tensor, eps: float, normed: Tensor
 ) -> None:
-    """``reference_conv_and_norm`` in place of 16 rows. ``partials`` fp32 [splits, 16, hidden]. The launch just before
-    may not write x."""
+    """16 rows x in place: x plus the convolved output of a branch (``partials`` fp32 [splits, 16, hidden], added up);
+    and ``normed``, that sum normed. The launch just before may not write x."""
     hidden = x.shape[1]
     _conv_and_norm[(MAX_ROWS,)](
         partials, chosen, base, x, weight, eps, normed,

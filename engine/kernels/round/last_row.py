@@ -12,15 +12,9 @@ PLACES = 16
 """How many slots of a window a program copies."""
 
 
-def reference_keep_last(features: Tensor, rows: int, last_row: Tensor) -> None:
-    """Copies the last of the first ``rows`` features [>= rows, columns] to ``last_row`` [1, columns], which stays as it
-    is if ``rows`` is 0."""
-    if rows > 0:
-        last_row[0] = features[rows - 1]
-
-
 def keep_last(features: Tensor, rows: Tensor, last_row: Tensor) -> None:
-    """``reference_keep_last`` with int32 [1] on the device."""
+    """Copies the last of the first ``rows`` (int32 [1]) features [>= rows, columns] to ``last_row`` [1, columns], which
+    stays as it is if ``rows`` is 0."""
     columns = features.shape[1]
     _keep_last[(1,)](features, rows, last_row, COLUMNS=columns, BLOCK=power_of_two(columns), num_warps=8)
 
@@ -32,18 +26,13 @@ def begin_draft(last_row: Tensor, cursor: Tensor, hidden: Tensor, last: Tensor) 
     _begin_draft[(1,)](last_row, cursor, hidden, last, COLUMNS=columns, BLOCK=power_of_two(columns), num_warps=8)
 
 
-def reference_window(cursor: int, window: int, capacity: int) -> list[int]:
-    """The slots of a ring, in order of position, that hold the positions before ``cursor`` at a distance below
-    ``window``."""
-    return [position % capacity for position in range(max(0, cursor - window + 1), cursor)]
-
-
 def gather_window(
     k: Tensor, v: Tensor, cursor: Tensor, window: int, out_k: Tensor, out_v: Tensor, last: Tensor
 ) -> None:
-    """Copies the rows of ``k`` and ``v``, rings [kv_heads, capacity, head_dim], from the slots of ``reference_window``
-    to the beginning of ``out_k`` and ``out_v`` [kv_heads, window - 1, head_dim]; rows behind them are undefined.
-    ``last``, int32 [1], becomes the index of the last row."""
+    """Copies the rows of ``k`` and ``v``, rings [kv_heads, capacity, head_dim], from the slots that hold the positions
+    before ``cursor`` at a distance below ``window``, in their order, to the beginning of ``out_k`` and ``out_v``
+    [kv_heads, window - 1, head_dim]; rows behind them are undefined. ``last``, int32 [1], becomes the index of the last
+    row."""
     kv_heads, capacity, head_dim = k.shape
     _gather_window[(kv_heads, cdiv(window - 1, PLACES))](
         k, v, cursor, out_k, out_v, last, capacity, WINDOW=window, HEAD_DIM=head_dim, PLACES=PLACES, num_warps=4

@@ -13,7 +13,7 @@ from dflash_tui.core.figures.speed_up import SpeedUp
 from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.race.lanes import ALONE, lanes_for
 from dflash_tui.core.race.race import LaneResult, Race, RaceResult, Run, as_race
-from dflash_tui.core.race.report import race_object, race_remarks
+from dflash_tui.core.race.report import race_object, race_remarks, race_table, times_of
 from dflash_tui.core.rounds.pace import pace_words
 from engine.commands import Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, Event, TurnFinished, TurnStarted
@@ -119,11 +119,22 @@ def test_a_winner_is_named_only_beyond_noise() -> None:
 def test_no_lane_is_faster_than_its_passes_allow() -> None:
     impossible = raced([100.0], [10.0])
     assert impossible.speed_up(impossible.lanes[1]) == SpeedUp(2, about=True), "two passes wrote four tokens"
+    assert times_of(impossible, impossible.lanes[1]) == "≤2.00×", "no figure beside a time that says another"
+    assert any("a time that is shorter still is chance" in remark for remark in race_remarks(impossible))
     answer = plain_answer(list("abcde"), seconds=0.1)
     slow = plain_answer(list("abcde"), seconds=0.5)
     lanes = (LaneResult(LANES[0], (Run(slow),)), LaneResult(LANES[1], (Run(answer),)))
     equal = RaceResult("Why?", lanes)
     assert equal.winner is None and equal.speed_up(lanes[1]).times == 1.0, "as many passes: they can't differ"
+
+
+def test_guesses_that_were_kept_are_counted_and_a_limit_is_said() -> None:
+    answers = plain_answer(list("abcde")), make_answer()
+    answers[0].apply(TurnFinished(1, "length", "abcde"))
+    result = as_race("Why?", [("a", answers[0]), ("b", answers[1])])
+    head, *rows = race_table(result).rows
+    assert [row[head.index("kept")] for row in rows] == ["0", "2"]
+    assert race_remarks(result)[0] == "The lanes stopped at 5 tokens: the answer is longer."
 
 
 def test_what_was_looked_up_is_not_the_drafter_s() -> None:
