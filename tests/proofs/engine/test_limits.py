@@ -107,6 +107,8 @@ def test_what_it_surely_cant_gets_no_answer(text: str, refused: bool) -> None:
         ("what is html", ""),
         ("where do you run? on my computer?", "this machine"),
         ("are you running locally", "this machine"),
+        ("do you send my data anywhere", "this machine"),
+        ("html button that changes colour when clicked", "page"),
         ('translate "good night" to spanish', "translate"),
         ("how do you say cat in german", "translate"),
         ("translate a word into pig latin in Python", ""),
@@ -125,7 +127,7 @@ def test_every_question_that_a_hint_names_is_asked() -> None:
 
 MOVING = "const count = 140;\nconst speed = 1;\nsize: 2 + Math.random()"
 PAGE = f"```html index.html\n<!DOCTYPE html>\n<canvas></canvas>\n{MOVING}\n```"
-COUNTER = "```html index.html\n<!DOCTYPE html>\n<h1>Counter</h1>\n<output>0</output>\n```"
+COUNTER = "```html index.html\n<!DOCTYPE html>\nfont: 700 96px\n<h1>Counter</h1>\n<output>0</output>\n```"
 PROGRAM = "```python\ndef f():\n    pass\n```"
 
 
