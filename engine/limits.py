@@ -79,7 +79,8 @@ class Limit:
 
     def asked(self, text: str) -> list[Change]:
         """The changes that a question may ask for."""
-        return [change for change in self.changes if change.asks.search(text)]
+        short = len(text) <= LONGEST_CHANGE
+        return [change for change in self.changes if short and change.asks.search(text)]
 
     def told(self, text: str, earlier: Sequence[str]) -> tuple[str, str]:
         """What is said about such a question, and what to ask instead: of all changes, those that fit."""
@@ -96,6 +97,8 @@ class Limits:
     """Matches each letter that the model reads; None where it reads any."""
     instead: str = ""
     """What people may do about a question in other letters."""
+    circles: str = ""
+    """What people may do about an answer that went round in circles."""
     kinds: tuple[Limit, ...] = ()
     of_systems: tuple[Limit, ...] = ()
     """What holds of questions under a system prompt."""
@@ -140,6 +143,7 @@ class Limits:
         return cls(
             re.compile(about["reads"]["letters"]),
             about["reads"]["instead"],
+            about["circles"],
             tuple(kinds),
             (Limit(re.compile(""), **about["system"]),),
             tuple((form(flaw["finds"]), flaw["says"]) for flaw in about["flaws"]),
@@ -188,6 +192,17 @@ class Limits:
         if missing := next((name for name in promised if not re.search(rf"\b{re.escape(name)}\b", code)), None):
             return f"Whatever it says, there is no {missing} in this code."
         return _broken(code) if language == "python" else ""
+
+    @staticmethod
+    def anew(earlier: Sequence[str]) -> str:
+        """What people may do about a broken promise: it depends on how much code stood before."""
+        match sum("```" in each for each in earlier):
+            case 0:
+                return "Ask for it in other words."
+            case 1:
+                return "Ask for the whole of it anew, with the change in it."
+            case _:
+                return "Ask for the whole of it anew: a small model loses names after a few changes."
 
     def _is_change(self, text: str) -> bool:
         """Whether a question asks for a change of what stands before it."""

@@ -167,10 +167,11 @@ class Runner:
                 yield turn.begun(progress) if isinstance(progress, TurnStarted) else progress
             self._take_threads()
         finished = turn.finished()
-        if end and finished.statistics.num_tokens >= end:
-            yield Notice("It went round in circles, and was stopped.", self._limits.instead or LESS_ALIKE)
+        if end and end <= finished.statistics.num_tokens < settings.max_new_tokens:
+            finished = replace(finished, reason="stop")
+            yield Notice("It went round in circles, and was stopped.", self._limits.circles or LESS_ALIKE)
         elif wrong := self._limits.broken_promise(finished.text, _said(ask)):
-            yield Notice(wrong, "Ask for the whole of it anew: a small model loses names after a few changes.")
+            yield Notice(wrong, self._limits.anew(_said(ask)))
         if not self._looked and len(prompt.ids) + len(token_ids) >= FEWEST and rate * IDLE_MS >= IDLE_ROWS:
             kept = finished.statistics.mean_acceptance_length
             text = [*prompt.ids, *token_ids]

@@ -17,22 +17,12 @@ class FrameGovernor:
         self.share = share
         # Begin slow: an answer may last a second, and the screen should not take its share of that twice.
         self._cost = share * SLOWEST
-        self._load = 0.0
 
-    def observe(self, cpu_seconds: float, wall_seconds: float) -> None:
-        """Take note of the CPU seconds that the thread spent since the frame before, and of the time that has
-        passed."""
-        if wall_seconds <= 0:
-            return
+    def observe(self, cpu_seconds: float) -> None:
+        """Take note of the CPU seconds that the thread spent since the frame before."""
         self._cost += SMOOTHING * (cpu_seconds - self._cost)
-        self._load += SMOOTHING * (cpu_seconds / wall_seconds - self._load)
 
     @property
     def interval(self) -> float:
         """Seconds to wait before the next frame."""
         return min(max(self._cost / self.share, FASTEST), SLOWEST)
-
-    @property
-    def load(self) -> float:
-        """The screen's recent share of one core, in [0, 1]."""
-        return self._load

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,6 +38,7 @@ MODEL_NAMES = (
     "A model's folder holds config.json and *.safetensors, a pair's folder target/ and drafter/."
     " A model's name on the hub looks like google/gemma-4-26B-A4B-it."
 )
+BUNDLED = "bundled"
 CHECK_PATH = f"Check the path. {MODEL_NAMES}"
 NAME_SHOWN = 60
 GGUF = ".gguf"
@@ -51,6 +53,7 @@ KNOWN_PAIRS = tuple(pair for family in FAMILIES for pair in family.pairs)
 
 SHORT_NAMES = {each.word: each for family in FAMILIES for each in family.short_names}
 """By the word that stands for it: a published target."""
+OTHER_NAMES = f"Short names are {' and '.join([BUNDLED, *SHORT_NAMES])}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +151,9 @@ def check_name(name: str, instead: Instead = INSTEAD_OF_TARGET) -> None:
     if "/" in name and "gguf" in name.lower():
         raise WeightsFailure(f"{name} holds GGUF files, of which the engine fetches none.", in_llama_cpp(name))
     if "/" not in name:
-        raise WeightsFailure(f"There is no folder {name}.", CHECK_PATH)
+        near = get_close_matches(name.lower(), [BUNDLED, *SHORT_NAMES, *OWN_DRAFTERS], 1)
+        meant = f" Did you mean {near[0]}?" if near else ""
+        raise WeightsFailure(f"There is no folder {name}.{meant}", f"{CHECK_PATH} {OTHER_NAMES}")
 
 
 def target_in(folder: Path) -> Path:

@@ -135,7 +135,7 @@ def stops(most: int) -> list[float]:
             user.terminal.send("Write a page with a drone swarm\r")
             user.wait_for("streaming", 60)
             user.watch(0.2 + number / 100)  # each time at another moment of a round, and of a frame
-            waits.append(user.press(ESCAPE, "⏹ stopped"))
+            waits.append(user.press(ESCAPE, "⏹"))
             user.wait_for("done", 60)
             user.terminal.send(NEW_CHAT)
             user.watch(0.2)

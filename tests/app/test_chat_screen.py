@@ -139,7 +139,7 @@ async def test_what_is_typed_and_pasted_is_asked_as_it_is(launch: Launch) -> Non
         assert chat.app._exit
 
 
-async def test_control_c_copies_then_stops_then_quits_which_closes_the_engine(launch: Launch) -> None:
+async def test_control_c_copies_then_stops_then_empties_then_quits_which_closes_the_engine(launch: Launch) -> None:
     before = threads("engine")
     async with launch(answer=LONG) as chat:
         chat.prompt.text = "copy"
@@ -152,7 +152,12 @@ async def test_control_c_copies_then_stops_then_quits_which_closes_the_engine(la
         assert chat.sent(Stop)
         await chat.until(lambda: not chat.screen.chat.busy)
         assert chat.app._exit is False
+        chat.prompt.text = "two\nlines"
         await chat.pilot.press("ctrl+c")
+        assert chat.prompt.text == "" and chat.app._exit is False
+        await chat.pilot.press("alt+z")
+        assert chat.prompt.text == "two\nlines"
+        await chat.pilot.press("ctrl+c", "ctrl+c")
         assert chat.app._exit is False
         await chat.pilot.press("ctrl+c")
         assert chat.app._exit
@@ -184,7 +189,7 @@ async def test_selected_text_is_copied_without_the_wrapping(launch: Launch) -> N
 
 async def test_while_an_answer_runs_it_says_how_to_stop_it(launch: Launch) -> None:
     """Beside the state and the context: other figures have their gauges."""
-    figures = StatusFacts("streaming", True, 173.0, 5.0, 1927, 8192, 1775, RUNNING, screen_load=0.14)
+    figures = StatusFacts("streaming", True, 173.0, 5.0, 1927, 8192, 1775, RUNNING)
     async with launch(size=(80, 24)) as chat:
         status = chat.screen.query_one(StatusLine)
         status.facts = figures

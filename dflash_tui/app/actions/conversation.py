@@ -32,7 +32,8 @@ def stop(screen: ChatScreen, _: Argument) -> None:
 
 
 def interrupt(screen: ChatScreen, argument: Argument) -> None:
-    """What Ctrl+C does: copy a selection, else stop what Esc stops, and quit when pressed twice in a row."""
+    """What Ctrl+C does: copy a selection, else stop what Esc stops, else empty the prompt, and quit
+    when pressed twice in a row."""
     prompt = screen.prompt
     selected = prompt.selected_text or screen.get_selected_text()
     if selected:
@@ -42,7 +43,12 @@ def interrupt(screen: ChatScreen, argument: Argument) -> None:
     elif screen.desk.stop():
         screen.draw_status()
         screen.pump.hurry()
-    elif not screen.leave_edit():
+    elif screen.leave_edit():
+        pass
+    elif prompt.text:
+        prompt.clear()
+        screen.notify("Alt+Z brings the text back.", timeout=AGAIN_SECONDS)
+    else:
         _leave_on_repeat(screen, "Press Ctrl+C again to quit.")
 
 
@@ -65,7 +71,7 @@ COMMANDS = {
         Command(
             "interrupt",
             "Copy, stop or quit",
-            "copy the selection, else stop, else quit",
+            "copy the selection, else stop, else empty the prompt, else quit",
             interrupt,
             "ctrl+c",
             priority=True,

@@ -374,12 +374,12 @@ class ChatDisplay(DeskScreen):
 
     def gauge_facts(self) -> GaugeFacts:
         """What the gauges show: the figures of the round on show."""
-        return gauge_facts(self.desk, self.viewer, self.pump.governor.load)
+        return gauge_facts(self.desk, self.viewer)
 
     def draw_status(self) -> None:
         self.prompt.cursor_blink = not self.chat.busy and self.viewer.motion.moves
         hint = self.focused.hint if isinstance(self.focused, Slider) else ""
-        facts = status_facts(self.desk, self.viewer, hint, self.pump.governor.load)
+        facts = status_facts(self.desk, self.viewer, hint)
         self.query_one(StatusLine).show(facts)
         self.query_one(Header).tell_system(self.chat.system, self.desk.presets.name)
 

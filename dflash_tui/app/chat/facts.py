@@ -13,13 +13,12 @@ from ..widgets.status import BEFORE, HELP, LOOKING, PROJECT, RACE, RUNNING, SAVE
 from .viewer import Viewer
 
 
-def gauge_facts(desk: Desk, viewer: Viewer, load: float) -> GaugeFacts:
-    """What the gauges show at the place on show. ``load``: the screen's own share of one core, in [0, 1]."""
-    facts = views.gauge_facts(desk.chat, viewer.turn, _shown(desk, viewer))
-    return replace(facts, screen_load=load if desk.chat.busy else None)
+def gauge_facts(desk: Desk, viewer: Viewer) -> GaugeFacts:
+    """What the gauges show at the place on show."""
+    return views.gauge_facts(desk.chat, viewer.turn, _shown(desk, viewer))
 
 
-def status_facts(desk: Desk, viewer: Viewer, hint: str, load: float) -> StatusFacts:
+def status_facts(desk: Desk, viewer: Viewer, hint: str) -> StatusFacts:
     """What the status line shows. ``hint`` says what the focused part of the screen does."""
     chat = desk.chat
     turn, state = chat.reducer.turn, _state(desk)
@@ -36,7 +35,6 @@ def status_facts(desk: Desk, viewer: Viewer, hint: str, load: float) -> StatusFa
         context_length=shown.context_length,
         max_context=chat.reducer.ready.max_context,
         reused=turn.num_reused_tokens,
-        screen_load=round(load, 2) if chat.busy else None,
     )
 
 

@@ -53,7 +53,6 @@ class FramePump:
         self._gauges_due = 0.0
         self._undrawn: list[Happening] = []
         """The newest round, where the gauges have not shown it yet; else empty."""
-        self._frame_at = time.monotonic()
         self._spent = time.thread_time()
 
     def on_gpu(self, gpu: bool) -> None:
@@ -122,7 +121,7 @@ class FramePump:
 
     def _measure(self) -> None:
         """Measure what the screen costs: all that this thread did since the last frame. Textual draws in between."""
-        now, spent = time.monotonic(), time.thread_time()
+        spent = time.thread_time()
         if self._chat.busy or self.lively:
-            self.governor.observe(spent - self._spent, now - self._frame_at)
-        self._frame_at, self._spent = now, spent
+            self.governor.observe(spent - self._spent)
+        self._spent = spent

@@ -46,8 +46,6 @@ class StatusFacts:
     """The keys that do something now, the most important first; as many as have room are shown."""
     hint: str = ""
     """What the focused widget does, which stands in the place of the figures; empty for the figures."""
-    screen_load: float | None = None
-    """The user-interface thread's share of one core."""
 
 
 class Header(Widget):

@@ -50,7 +50,7 @@ def speed_up(chat: Chat, finished: TurnFinished) -> str:
     """How many times as fast as the target alone an answer came; empty where that is not known."""
     turn = chat.reducer.turn_of(finished.turn)
     factor = turn.snapshot.speed_up if turn is not None else None
-    return f"{factor.as_text()} times {AS_FAST}{', so slower' * factor.loses}" if factor is not None else ""
+    return f"{factor.as_text()} times {AS_FAST}{', slower' * factor.loses}" if factor is not None else ""
 
 
 def blocks_of(answer: str) -> str:

@@ -41,13 +41,13 @@ class SpeedUp:
 
     @property
     def words(self) -> str:
-        """The same with what it counts, such as ``2.4× as fast`` or ``0.9× as fast, so slower``."""
-        return f"{self.as_text()}× as fast{', so slower' * self.loses}"
+        """The same with what it counts, such as ``2.4× as fast`` or ``0.9×, slower``."""
+        return f"{self.as_text()}×{', slower' if self.loses else ' as fast'}"
 
     @property
     def remark(self) -> str:
         """What is to be said behind words that stand beside the number: that it is about right, that it is a loss."""
-        return f"{' (about)' * self.about}{', so slower' * self.loses}"
+        return f"{' (about)' * self.about}{', slower' * self.loses}"
 
     @property
     def loses(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from engine.events import Clock
@@ -30,8 +30,6 @@ class GaugeFacts:
     """What the memory takes for a token without speculation, at the least; None where that isn't known."""
     rows: int = 0
     """Rows of the target's pass in the round on show; 0 before the first."""
-    screen_load: float | None = None
-    """The screen's own recent share of one core, in [0, 1]; None while nothing streams."""
 
 
 BEYOND_MEMORY = "times what memory allows without speculation"
@@ -57,7 +55,7 @@ def tables(facts: GaugeFacts, costs: Sequence[PassCost] = (), drawn: bool = True
         pass_table(costs, facts.rows, drawn),
         _context(facts),
     )
-    return (*(table for table in made if table.rows), *_screen(facts.screen_load))
+    return tuple(table for table in made if table.rows)
 
 
 CLOCK_NOTES: dict[Clock, str] = {
@@ -160,8 +158,3 @@ def _context(facts: GaugeFacts) -> Table:
     if facts.num_reused_tokens:
         rows.append(("of these still in the caches", counted(facts.num_reused_tokens, "token")))
     return Table("context", "Context", tuple(rows))
-
-
-def _screen(load: float | None) -> Iterator[Table]:
-    if load is not None:
-        yield Table("screen", "This screen", (("share of one processor core, lately", f"{load:.1%}"),))

@@ -36,7 +36,7 @@ def test_every_table_is_even_and_says_something(steps: list[Step]) -> None:
     costs = pass_costs(history.pass_times(-1)) if steps else ()
     timed = [step for step in steps[1:] if step.verify_ms]
     assert sum(each.passes for each in costs) == len(timed) + sum((step.alone_ms or 0) > 0 for step in steps[1:])
-    facts = GaugeFacts(played(steps), max_context=4096, num_prompt_tokens=40, screen_load=0.05, rows=2)
+    facts = GaugeFacts(played(steps), max_context=4096, num_prompt_tokens=40, rows=2)
     made = tables(facts, costs)
     assert tables(facts, costs, drawn=False)[0] == made[0]
     for table in made:

@@ -99,7 +99,7 @@ def test_it_is_about_right_until_enough_was_measured_and_then_stays_in_sight() -
 
 
 def test_a_heading_is_a_sentence() -> None:
-    assert f"times {AS_FAST}{SpeedUp(0.4, True).remark}" == "times as fast as the target alone (about), so slower"
+    assert f"times {AS_FAST}{SpeedUp(0.4, True).remark}" == "times as fast as the target alone (about), slower"
 
 
 def test_rounds_that_seem_cheaper_than_a_pass_over_one_row_are_noise() -> None:

@@ -67,7 +67,7 @@ def test_a_full_context_leaves_a_conversation_that_goes_on() -> None:
         assert full.reason == "context" and full.text
         assert full.statistics.num_prompt_tokens + full.statistics.num_tokens == 90
         history = (Message("user", QUESTION), Message("assistant", full.text))
-        session.service.send(ask(2, "Go on.", *history))
+        session.service.send(ask(2, "What is 47 + 38?", *history))
         assert session.wait_for(TurnFinished, 2).reason == "error"
         error = session.of_turn(2)[0]
         assert isinstance(error, EngineError) and error.kind == "usage" and not error.fatal

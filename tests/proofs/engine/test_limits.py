@@ -208,6 +208,11 @@ def test_a_hint_names_what_fits_the_page_in_hand_and_another_change_is_said() ->
     assert not OWN.broken_promise(f"Now in gray:\n\n{orx.replace('orx', 'gray')}", ["a page", COUNTER, "gray"])
 
 
+def test_a_tip_says_what_fits() -> None:
+    tips = [OWN.anew(earlier) for earlier in (["f"], ["f", PROGRAM, "g"], ["f", PROGRAM, "g", PROGRAM, "h"])]
+    assert len(set(tips)) == 3 and ["loses names" in tip for tip in tips] == [False, False, True]
+
+
 def test_more_changes_in_a_row_than_it_can_make_are_refused() -> None:
     edits = ["write f", PROGRAM, "add a docstring", PROGRAM, "add type hints", PROGRAM]
     assert OWN.refusal("rename it to my_f", edits[:4]) is None
@@ -256,6 +261,7 @@ def test_the_pair_says_so_itself_and_ends_what_goes_in_circles() -> None:
     assert not isinstance(ask("why is that word orange")[0], Notice), "once"
     *_, circles, end = ask("{}[]()<>!@#$%^&*")
     assert isinstance(circles, Notice) and isinstance(end, TurnFinished) and end.statistics.num_tokens < 150
+    assert end.reason == "stop" and "English" not in circles.advice, "one reason, the true one"
     *_, alone = ask("{}[]()<>!@#$%^&*", speculation=False)
     assert isinstance(alone, TurnFinished) and alone.text == end.text, "it ends where it does, whoever guesses"
     service.send(Close())
