@@ -108,7 +108,9 @@ class GenerationSettings:
     def __post_init__(self) -> None:
         def require(ok: bool, name: str, rule: str, value: object) -> None:
             if not ok:
-                raise ValueError(f"{name} must be {rule}, not {value}")
+                raise ValueError(
+                    f"{name} must be {rule}, not {format(value, 'g') if isinstance(value, float) else value}"
+                )
 
         block, top = self.block_size, MAX_BLOCK_SIZE
         in_range = block == AUTO or (isinstance(block, int) and MIN_BLOCK_SIZE <= block <= top)

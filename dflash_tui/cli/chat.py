@@ -196,7 +196,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
     metavar="NAME",
     callback=check_theme,
     shell_complete=among(themes),
-    help="Colours of the chat.",
+    help="Colours: mono, high-contrast, dflash-light, dflash-dark, mono-light, okabe-ito, classic.",
 )
 @flag("--ascii", topic="screen", is_flag=True, help=SCREEN_FLAGS["ascii"])
 @flag("--reduced-motion", topic="screen", is_flag=True, help=SCREEN_FLAGS["reduced_motion"])

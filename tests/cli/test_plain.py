@@ -86,7 +86,7 @@ def test_commands(talk: Callable, tmp_path: Path) -> None:
     assert "/temp 0–2: temperature" in out and "no numbers before" in out
     assert "tokens written: " in out and "notes.txt, 1 line)" in out
     assert "block size: 8\n" in out and "system prompt: none" in out and "4,096 tokens are used" in out
-    assert "temperature must be between 0 and 2, not 9" in out and "not “warm”" in out
+    assert "Temperature must be between 0 and 2, not 9." in out and "not “warm”" in out
     assert "There is no command /nope" in out and "never" not in out
 
 

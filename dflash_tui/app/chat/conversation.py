@@ -65,9 +65,10 @@ class ConversationView(Container):
     def show_loaded(self) -> None:
         self.query_one(LoadPanel).display = False
 
-    def show_failure(self, failure: EngineError) -> None:
+    def show_failure(self, failure: EngineError, said: bool) -> None:
+        """``said``: whether there is a conversation that stays."""
         panel = self.query_one(LoadPanel)
-        panel.show_error(failure)
+        panel.show_error(failure, said)
         panel.display = True
 
     # Adding

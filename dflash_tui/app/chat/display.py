@@ -310,7 +310,7 @@ class ChatDisplay(DeskScreen):
             text = (f"✗ {lost}: {reducer.failure.message}", reducer.failure.hint)
             self.desk.models.failed(self.chat, "\n  ".join(filter(None, text)))
         elif reducer.failure is not None:
-            self.conversation.show_failure(reducer.failure)
+            self.conversation.show_failure(reducer.failure, bool(reducer.turns))
         elif reducer.ready is None:
             self.conversation.show_loading(reducer.loading, beginning(self.desk))
 

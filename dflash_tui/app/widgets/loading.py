@@ -9,8 +9,8 @@ from dflash_tui.core.progress import describe_amount
 from engine.events import EngineError, LoadProgress
 
 BAR = 24
-ENDED = "The engine has ended. What was said stays here; Ctrl+S still saves, Ctrl+Q quits."
-NO_SERVER = "Nobody answers. What was said stays here; Ctrl+S still saves, Ctrl+Q quits."
+ENDED, NO_SERVER = "The engine has ended.", "Nobody answers."
+STAYS, QUITS = "What was said stays here; Ctrl+S still saves, Ctrl+Q quits.", "Ctrl+Q quits."
 
 
 class LoadPanel(Static):
@@ -39,14 +39,18 @@ class LoadPanel(Static):
         self.update(Content("\n").join(lines), layout=len(lines) != self._num_lines)
         self._num_lines = len(lines)
 
-    def show_error(self, error: EngineError) -> None:
+    def show_error(self, error: EngineError, said: bool) -> None:
+        """``said``: whether something was said that stays."""
         self._num_lines = 0
         self.add_class("-error")
         self.update(
             Content.assemble(
                 (error.message, "bold $text-error"),
                 f"\n{error.hint}" if error.hint else "",
-                (f"\n\n{NO_SERVER if error.kind == 'server' else ENDED}", "$verdict-pending"),
+                (
+                    f"\n\n{NO_SERVER if error.kind == 'server' else ENDED} {STAYS if said else QUITS}",
+                    "$verdict-pending",
+                ),
             )
         )
 

@@ -337,6 +337,9 @@ REFUSALS = (SlashError, ValueError, Failure, EngineFailure)
 
 
 def refusal(error: Exception) -> str:
-    """An error's message, and what to do next."""
+    """An error's message as a sentence, and what to do next."""
+    if type(error) is ValueError:
+        text = str(error).rstrip(".")
+        return f"{text[:1].upper()}{text[1:]}."
     hint = error.hint if isinstance(error, Failure) else ""
     return f"{error} {hint}" if hint else str(error)

@@ -113,6 +113,8 @@ def _read(path: Path) -> str:
 
 
 _TABLE = re.compile(r"\s*\[\s*([^\]]+?)\s*\]")
+_BARE = re.compile(r"\s*([\w-]+)\s*=\s*([A-Za-z][\w./:@ -]*?)\s*(?:#.*)?$")
+"""A text without its quotes."""
 _KEY = re.compile(r"""\s*("[^"]*"|'[^']*'|[\w-]+)\s*=""")
 
 
@@ -135,7 +137,10 @@ def syntax_place(message: str, text: str) -> tuple[str, int | None]:
     match = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
     if match is None:
         return message, None
-    return message[: match.start()], int(match[1] or len(text.splitlines()))
+    says, line = message[: match.start()], int(match[1] or len(text.splitlines()))
+    if says == "Invalid value" and (bare := _BARE.match((text.splitlines() or [""])[line - 1])):
+        says = f'A text stands in quotes: {bare[1]} = "{bare[2]}"'
+    return says, line
 
 
 def no_such(kind: str, table: str, name: str, known: Collection[str], example: str) -> tuple[str, str]:

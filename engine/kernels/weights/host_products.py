@@ -9,6 +9,7 @@ from typing import Final
 
 from torch import Tensor
 
+from .fbgemm import FbgemmWeight, has_fbgemm
 from .integers import IntegerWeight, LaidOutWeight, RoundedRowsWeight, multiplies_integers
 from .plain import PlainWeight
 from .q4 import Q4Weight, multiplies_nibbles
@@ -20,6 +21,7 @@ HOST_MAKERS: Final[Mapping[str, Callable[[Tensor], Weight | None]]] = {
     NIBBLES: Q4Weight.of,
     "integers": IntegerWeight.of,
     "laid out": LaidOutWeight.of,
+    "fbgemm": FbgemmWeight.of,
     "rounded rows": RoundedRowsWeight.of,
     FLOATS: PlainWeight,
 }
@@ -60,4 +62,5 @@ def for_others() -> tuple[str, ...]:
 
 def for_head() -> tuple[str, ...]:
     """The kinds that this CPU has for the output head, the best for most CPUs first."""
-    return (("laid out",) if multiplies_integers() else ()) + (FLOATS,)
+    whole = (("laid out",) if multiplies_integers() else ()) + (("fbgemm",) if has_fbgemm() else ())
+    return (*whole, FLOATS)

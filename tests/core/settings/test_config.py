@@ -58,7 +58,7 @@ def test_the_environment_names_another_file(home: Path, monkeypatch: pytest.Monk
     ("content", "complaint"),
     [
         (b"seed = 1\nseed = ", r"config\.toml, line 2: "),
-        (b"seed = 1\n\ntheme = mono\n", r"config\.toml, line 3: "),
+        (b"seed = 1\n\ntheme = mono\n", r'config\.toml, line 3: A text stands in quotes: theme = "mono"'),
         (b"[keys", r"config\.toml, line 1: "),
         (b"theme = '\xff'", r"config\.toml: not UTF-8 text \(byte 9\)"),
         (b"#" * (MAX_BYTES + 1), r"config\.toml: larger than"),

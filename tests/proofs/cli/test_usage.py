@@ -12,6 +12,7 @@ from dflash_tui.cli.chat import chat
 from dflash_tui.cli.flags.options import TOPICS, Flag
 from dflash_tui.cli.headless.prompt import MAX_PROMPT_BYTES
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.files.places import bundled_themes_dir
 from tests.cli.conftest import Program
 
 FORMATS = ("--json", "--stream-json", "-x")
@@ -115,6 +116,7 @@ def test_help_fits_on_a_screen_and_begins_with_examples(program: Program, monkey
     assert program.code == ExitCode.OK
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 84
+    assert all(theme.stem in program.out.decode() for theme in bundled_themes_dir().glob("*.toml"))
     assert lines.index('  dflash-chat -p "Write a quicksort in Python"    print the answer') < lines.index("Options:")
 
 

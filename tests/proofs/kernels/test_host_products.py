@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.kernels.weights.fbgemm import STEPS, FbgemmWeight, has_fbgemm
 from engine.kernels.weights.host_products import (
     FLOATS,
     HOST_MAKERS,
@@ -20,6 +21,7 @@ from engine.measured import host_products as measured
 
 SHAPES = (192, 576), (576, 1536)
 MOST_ROWS = 17
+needs_fbgemm = pytest.mark.skipif(not has_fbgemm(), reason="PyTorch has no FBGEMM for this CPU")
 
 
 def rows_that_differ(kind: str, rows: int, depth: int) -> list[tuple[int, int]]:
@@ -49,6 +51,15 @@ def offered() -> list[str]:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_row_has_the_same_bits_alone_and_among_others(kind: str, shape: tuple[int, int]) -> None:
     assert rows_that_differ(kind, *shape) == []
+
+
+@needs_fbgemm
+def test_fbgemm_rounds_only_the_rows_and_does_not_saturate() -> None:
+    x = torch.cat((torch.randn(3, 200), torch.full((1, 200), -1.0), torch.zeros(1, 200)))
+    weight = FbgemmWeight.of(torch.cat((torch.randn(95, 200), torch.full((1, 200), 127.0))))
+    exact = x.double() @ weight.restored().double().T
+    most = x.abs().amax(-1, keepdim=True) / STEPS / 2 * weight.restored().abs().sum(-1)
+    assert ((weight.linear(x) - exact).abs() <= 1.01 * most + 1e-4).all()
 
 
 @pytest.mark.parametrize(
