@@ -34,6 +34,18 @@ async def test_rows_fill_the_width_whatever_is_in_them() -> None:
             assert "\x1b" not in strip.text and "\u202e" not in strip.text
 
 
+async def test_nothing_calls_to_an_end_that_is_blank() -> None:
+    app = LogApp()
+    async with app.run_test(size=(40, 12)) as pilot:
+        log = app.query_one(TokenLog)
+        for text, called in (("line\n" * 12, False), ("more", True)):
+            log.append([Span(text, "note")])
+            log.scroll_to(y=0, animate=False, immediate=True)
+            await pilot.pause()
+            drawn = log.render_lines(Region(0, 0, log.size.width, log.size.height))
+            assert ("End" in drawn[-1].text) == called
+
+
 async def test_blanks_are_not_underlined() -> None:
     app = LogApp()
     async with app.run_test(size=(40, 12)):

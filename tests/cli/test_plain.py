@@ -187,7 +187,7 @@ def test_a_race_names_its_lanes_and_is_no_part_of_the_conversation(talk: Callabl
 
 def test_rounds_and_figures_are_sentences(talk: Callable) -> None:
     _, out, _, _ = talk("hi", "/steps 0", "/steps 99", "/stats", "/thought")
-    for said in ("Round 0 of 0 to 5 wrote ", "The first token comes from reading the prompt", "has rounds 0 to 5"):
+    for said in ("Round 0 of 5 wrote ", "The first token comes from reading the prompt", "has rounds 0 to 5"):
         assert said in out
     assert "a thought\n" in out and not set(out) & set("│─┌└█▁▸⏹τ…")
 

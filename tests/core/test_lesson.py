@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.export.document import CellTable, Prose
 from dflash_tui.core.export.formats import render
+from dflash_tui.core.export.text import to_text
 from dflash_tui.core.lesson.course import SideBySide, open_recording
 from dflash_tui.core.lesson.document import document_of
 from dflash_tui.core.lesson.lesson import open_lesson
@@ -48,6 +49,13 @@ def test_a_lesson_can_be_exported_whole() -> None:
     assert sum(isinstance(section, Turn) for section in document.sections) == 6
     page = render(document, "html")
     assert page.count('class="passes"') == 2 and ' style="' not in page, "styles would be refused by the page's policy"
+
+
+def test_no_row_of_a_table_is_wrapped_where_a_lesson_is_lines() -> None:
+    lines = to_text(document_of(open_lesson())).split("\n")
+    (head,) = [index for index, line in enumerate(lines) if line.endswith("passes") and "a guess is made from" in line]
+    rows = lines[head + 1 : lines.index("", head)]
+    assert [row.rsplit("  ", 1)[1] for row in rows if not row.startswith(" ")] == ["1", "1", "1", "one each", "none"]
 
 
 def test_the_tour_lasts_two_minutes_and_ends_with_what_the_race_found() -> None:

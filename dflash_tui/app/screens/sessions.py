@@ -28,6 +28,8 @@ from .searching import SearchingScreen
 
 UNREADABLE = 3
 """Of how many files that can't be read a notice says why."""
+NAME_WIDTH = 28
+"""Cells that a name has before facts stand beside it."""
 
 
 class SessionsScreen(SearchingScreen[SessionSummary]):
@@ -64,8 +66,10 @@ class SessionsScreen(SearchingScreen[SessionSummary]):
     def describe(self, entry: SessionSummary) -> Content:
         when = datetime.fromtimestamp(entry.changed).strftime("%d %b %H:%M  ")
         asked = len(entry.questions)
-        facts = f"  {counted(asked, 'question')} · {short_name(entry.target or 'unknown model')}"
-        name = set_cell_size(sanitise(entry.name), max(self.line_width - len(when) - cell_len(facts), 10))
+        questions = f"  {counted(asked, 'question')}"
+        room, whole = self.line_width - len(when), f"{questions} · {short_name(entry.target or 'unknown model')}"
+        facts = next((each for each in (whole, questions) if room - cell_len(each) >= NAME_WIDTH), "")
+        name = set_cell_size(sanitise(entry.name), max(room - cell_len(facts), 10))
         return Content.assemble((when, BESIDE), name, (facts, BESIDE))
 
     def action_replay(self) -> None:

@@ -297,7 +297,8 @@ class TokenLog(ScrollView, can_focus=True):
         if self._spotlight is not None:
             return self._spotlight.label
         new = len(self.rows) - self._seen_rows
-        if self.following:
+        below = self._joined(self.scroll_offset.y + self.size.height, len(self.rows))
+        if self.following or not any(map(str.strip, below)):
             return ""
         return f" ↓ {new} new · End " if new > 0 else " ↓ End "
 

@@ -168,5 +168,5 @@ class RoundView:
         wrote = "".join(token.text for token in inspection.step.emitted if token.channel != "control")
         text = quoted(wrote, control=not wrote)
         facts = "; ".join(filter(None, (inspection.summary, inspection.memory)))
-        yield f"Round {number} of 0 to {last} wrote {text}: {facts}."
+        yield f"Round {number} of {last} wrote {text}: {facts}."
         yield inspection.turning

@@ -12,10 +12,11 @@ from ..rounds.cells import Fate, round_cells, show_blanks
 from ..rounds.passes import PassRows
 from ..text.counted import counted
 from ..text.spans import Span, token_style
+from ..text.wrapping import wrap
 from .document import CellTable, ExportedPage, Heading, Plain, Prose, RoundFigure
 
 PASSES_WIDTH = 84
-"""Cells of a picture of passes where a document is text."""
+"""Cells of a picture of passes, and of a table at most, where a document is text."""
 
 
 def document_spans(document: ExportedPage) -> Iterator[Span]:
@@ -34,7 +35,7 @@ def section_spans(section: Plain) -> Iterator[Span]:
         case Prose():
             yield Span(f"{section.text}\n\n", "text")
         case CellTable():
-            yield Span("\n".join(table_lines(section)) + "\n\n", "text")
+            yield Span("\n".join(table_lines(_narrowed(section))) + "\n\n", "text")
         case RoundFigure():
             yield Span(round_line(section.step), "text")
             yield Span(f"\n{section.caption}\n\n", "note")
@@ -102,6 +103,21 @@ def answer_summary(answer: Turn) -> str:
     if answer.ending is None:
         parts.append("the record ends here")
     return " · ".join(parts)
+
+
+def _narrowed(table: CellTable) -> CellTable:
+    """The table with its widest column wrapped, if it is wider than ``PASSES_WIDTH``: further lines of a cell are rows
+    whose other cells are empty."""
+    widths = [max(map(len, column)) for column in zip(*table.rows, strict=True)]
+    over, widest = sum(widths) + 2 * (len(widths) - 1) - PASSES_WIDTH, widths.index(max(widths))
+    if over <= 0:
+        return table
+    rows: list[tuple[str, ...]] = []
+    for row in table.rows:
+        first, *further = (line.rstrip() for line in wrap(row[widest], max(widths[widest] - over, 8)))
+        rows.append((*row[:widest], first, *row[widest + 1 :]))
+        rows += [(*("",) * widest, line, *("",) * (len(row) - widest - 1)) for line in further]
+    return CellTable(tuple(rows))
 
 
 def table_lines(table: CellTable, left: int = 1) -> list[str]:

@@ -68,7 +68,8 @@ SIGNS = (
     Label("·  ⏎  ⇥", "a blank, a new line, a tab"),
     Label(".98", "below a guess: how sure the drafter was of it, from 0 to 1"),
     Label("✓  ✗  ✂", "in the table of a round: right; wrong; thrown away behind a wrong one"),
-    Label("…", "there, too: a guess that the check did not reach"),
+    Label("…  ○", "there, too: a guess that the check did not reach; the target's token without a guess"),
+    Label("·2 ·3", "there, too: the second, the third place, behind the answer's end"),
 )
 """What stands at the tokens of a round, in the strip of the chat and in the step view."""
 FIGURES = (SPEED_UP, TOKENS_PER_SECOND, TOKENS_PER_ROUND, KEPT, RIGHT_SO_FAR, COST, CONTEXT)

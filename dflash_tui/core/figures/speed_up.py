@@ -47,7 +47,7 @@ class SpeedUp:
     @property
     def remark(self) -> str:
         """What is to be said behind words that stand beside the number: that it is about right, that it is a loss."""
-        return f"{', about' * self.about}{', slower' * self.loses}"
+        return f"{' (about)' * self.about}{', slower' * self.loses}"
 
     @property
     def loses(self) -> bool:

@@ -16,6 +16,8 @@ from ..figures.speed_up import ENOUGH, MOST, SpeedUp, speed_up
 
 LEAST_TOKENS = 16
 """An answer without speculation that is shorter says nothing of the target's speed."""
+LEAST_ROUNDS = 12
+"""An answer of fewer rounds has no factor that is about right: a few rounds say what chance made of them."""
 LEAST_OWN = 3
 """An answer with fewer pairs of its own has a factor that is about right: its rounds may not cost what others did."""
 
@@ -60,9 +62,12 @@ def factor_of(rounds: RoundStore, index: int, around: Around, times: Clock = "en
     if times != "engine" and not answer.drafted:
         return None  # nobody knows of its rounds
     pairs: Sequence[OneRowPair] = own if len(own) >= ENOUGH else (*around.pairs, *own)
-    if pairs or around.alone_ms is None:
-        return speed_up(answer, pairs, elsewhere=len(own) < LEAST_OWN)
-    return speed_up(answer, rounds.pairs_with(around.alone_ms, index, MOST), elsewhere=True)
+    elsewhere = len(own) < LEAST_OWN
+    if not pairs and around.alone_ms is not None:
+        pairs, elsewhere = rounds.pairs_with(around.alone_ms, index, MOST), True
+    found = speed_up(answer, pairs, elsewhere=elsewhere)
+    few = answer.drafted + answer.plain < LEAST_ROUNDS
+    return None if found is not None and found.about and few else found
 
 
 def alone_ms_of(rounds: RoundStore) -> float | None:

@@ -19,7 +19,8 @@ from .harmless import is_harmless, sanitise
 from .marks import Mark, Marks
 from .spans import Span, Spans
 
-_WORD = re.compile(r"\S+\s*|\s+")
+_WORD = re.compile(r"‹ \d+/\d+ ›\s*|\S+\s*|\s+")
+"""The mark of versions stays together."""
 _WIDE = re.compile("[\u3001-\u3015\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3\uff01-\uff5e]+")
 """Characters of two cells that combine with nothing: long Chinese and Japanese words are cut quickly."""
 

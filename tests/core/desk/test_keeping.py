@@ -110,7 +110,7 @@ def test_rounds_and_figures_are_shown_as_views(sit: Sit) -> None:
     seat = sit()
     assert "no numbers before" in seat.type("/stats") and "no rounds before" in seat.type("/steps")
     said = seat.type("hi", "/stats", "/steps 0", "/steps 9")
-    assert "tokens written: " in said and "Round 0 of 0 to 0 wrote " in said and "has rounds 0 to 0" in said
+    assert "tokens written: " in said and "Round 0 of 0 wrote " in said and "has rounds 0 to 0" in said
     assert "share 0.0%" not in said
     assert [view.number for view in seat.face.shown if isinstance(view, RoundView)] == [None, 0, 9]
 

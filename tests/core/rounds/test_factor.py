@@ -8,6 +8,8 @@ from random import Random
 
 import pytest
 
+from dflash_tui.core.figures.labels import AS_FAST
+from dflash_tui.core.figures.speed_up import SpeedUp
 from dflash_tui.core.rounds.factor import Around, after, factor_of, factors
 from engine.events import Step
 from engine.rounds.store import RoundStore
@@ -83,6 +85,8 @@ def test_a_factor_is_right_within_a_tenth_under_any_load(load: Load, seed: int) 
 def test_it_is_about_right_until_enough_was_measured_and_then_stays_in_sight() -> None:
     machine, around = Machine(LOADS["quiet"], Random(1)), Around()
     assert factor_of(RoundStore([make_step(0, 0, index=0), make_step(2, 5)]), -1, around) is None, "nothing to say"
+    short = RoundStore(step for step, _ in machine.answer(8))
+    assert factor_of(short, -1, around) is None, "too few rounds"
     first = RoundStore(step for step, _ in machine.answer(12))
     found = factor_of(first, -1, around)
     assert found is not None and found.about
@@ -94,8 +98,12 @@ def test_it_is_about_right_until_enough_was_measured_and_then_stays_in_sight() -
     assert found is not None and not found.about
 
 
+def test_a_heading_is_a_sentence() -> None:
+    assert f"times {AS_FAST}{SpeedUp(0.4, True).remark}" == "times as fast as the target alone (about), slower"
+
+
 def test_rounds_that_seem_cheaper_than_a_pass_over_one_row_are_noise() -> None:
-    steps = [replace(make_step(3, 5, index=index, time=index / 100), alone_ms=50.0) for index in range(9)]
+    steps = [replace(make_step(3, 5, index=index, time=index / 100), alone_ms=50.0) for index in range(13)]
     found = factor_of(RoundStore(steps), -1, Around())
     assert found is not None and found.times == 4.0, "tokens of a round, and never more"
 

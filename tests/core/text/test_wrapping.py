@@ -3,6 +3,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from dflash_tui.core.conversation.step_spans import version_spans
 from dflash_tui.core.text.harmless import sanitise
 from dflash_tui.core.text.marks import Mark
 from dflash_tui.core.text.spans import Span
@@ -60,6 +61,13 @@ def test_blanks_that_hang_over_the_edge_start_no_row() -> None:
     document = Document(4)
     document.append([Span("aaa漢aa ", "plain"), Span("\nabcd efgh ", "plain")])
     assert [row.text for row in document.rows] == ["aaa", "漢aa ", "abcd ", "efgh "]
+
+
+def test_the_mark_of_versions_stays_together() -> None:
+    for width in range(8, 20):
+        document = Document(width)
+        document.append([Span("412 tokens", "note"), *version_spans(2, 2), Span("and more", "note")])
+        assert any("‹ 2/2 ›" in row.text for row in document.rows)
 
 
 def test_only_the_rows_that_changed_are_reported() -> None:
