@@ -100,6 +100,13 @@ def test_only_reached_positions_teach() -> None:
     assert auto.worth.first.chance(0.95) > 0.95
 
 
+@pytest.mark.parametrize("name", sorted(RECORDED, key=lambda name: "A4B" in name)[:2])
+def test_it_is_near_the_best_fixed_width_where_drafts_are_poor(name: str) -> None:
+    anchors, table = drafts(6000, 0.2, seed=1), RECORDED[name]
+    best = min(play(Fixed(size), anchors, table).milliseconds for size in (1, 2, 3, 4, 6))
+    assert best / play(Auto(table), anchors, table).milliseconds >= 0.97
+
+
 def test_a_rest_ends_where_the_drafter_is_as_sure_as_before() -> None:
     """Confidence that was worth nothing for a while must not keep everybody from looking again."""
     sure = [RecordedDraft((0.99,) * 15, 15)] * 600
