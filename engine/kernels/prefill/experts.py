@@ -12,10 +12,20 @@ COLUMNS = 1024
 """How many columns one program adds up."""
 
 
+def reference_combine(out: Tensor, by_expert: Tensor, weights: Tensor) -> Tensor:
+    """[n, hidden] in out's dtype: pairs times weights, added in fp32 in the order of the choices. ``out`` [n * top_k,
+    hidden] is sorted by expert; ``by_expert`` int64 [n * top_k]: the pair row * top_k + choice of each place;
+    ``weights`` fp32 [n, top_k]."""
+    n, top_k = weights.shape
+    slots = places(by_expert).view(n, top_k)
+    total = torch.zeros(n, out.shape[1], device=out.device)
+    for choice in range(top_k):
+        total += out[slots[:, choice]].float() * weights[:, choice, None]
+    return total.to(out.dtype)
+
+
 def combine(out: Tensor, by_expert: Tensor, weights: Tensor) -> Tensor:
-    """[n, hidden] in out's dtype: pairs times weights, added in fp32 in the order of the choices, in one kernel that
-    reads every output once. ``out`` [n * top_k, hidden] is sorted by expert; ``by_expert`` int64 [n * top_k]: the pair
-    row * top_k + choice of each place; ``weights`` fp32 [n, top_k]."""
+    """``reference_combine`` in one kernel that reads every output once."""
     n, top_k = weights.shape
     hidden = out.shape[1]
     total = torch.empty(n, hidden, dtype=out.dtype, device=out.device)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.app.test_course import Open, course, keys, shown
+from tests.proofs.app.test_course import Open, course, keys, shown
 
 from dflash_tui.core.lesson.course import Course
 from dflash_tui.core.lesson.lesson import open_lesson
