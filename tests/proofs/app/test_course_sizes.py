@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.proofs.app.test_course import Open, course, keys, shown
 
 from dflash_tui.core.lesson.course import Course
 from dflash_tui.core.lesson.lesson import open_lesson
 from dflash_tui.core.lesson.tour import open_tour
+from tests.proofs.app.test_course import Open, course, keys, shown
 
 __all__ = ["course"]
 
