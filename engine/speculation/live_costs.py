@@ -38,7 +38,7 @@ class LiveCosts:
         """The latest passes of each kind (``ENDS``): the time that each took, divided by the timed cost."""
         self._medians = [1.0] * len(ENDS)
         self._seen_at = [-NEAR] * len(ENDS)
-        """By kind of pass, the round that had the latest one."""
+        """By kind of pass: the median of its latest ones, and the round that had the last."""
         self._rounds = 0
         self._shares = [1.0] * len(ENDS)
         """By kind of pass, the factor by which its timed cost is multiplied; 1 leaves it as it is."""
@@ -76,7 +76,7 @@ class LiveCosts:
             self._seen_at[kind] = self._rounds
             self._seen.add(kind)
             self._medians[kind] = median_low(self._passes[kind])
-        near = [each for each, at in enumerate(self._seen_at) if self._rounds - at < NEAR]
+        near = [each for each, at in enumerate(self._seen_at) if self._rounds - at < NEAR and self._passes[each]]
         pace = max([1.0, *(self._medians[each] for each in near if len(self._passes[each]) == COUNT)])
         for each in near:
             self._shares[each] = _share(self._medians[each], pace)
