@@ -21,7 +21,7 @@ class Heard:
 
     read: Tensor
     """[16, rank]: what is read of the states, not yet of unit length."""
-    said: Tensor
+    products: Tensor
     """[16, 3 * message]: products of ``read`` with the message, the predecessor's and the receiver's gate."""
     bias: Tensor
     """[message]: the gates'."""
@@ -33,9 +33,9 @@ def gate_messages(heard: Heard, codes: Tensor, out: Tensor, each: int = 1) -> No
     row i hears from row i - 1, and row 1 from ``codes``; row 0 is of no use. Else rows ``each`` * i and following are
     row i + 1 behind each of ``each`` tokens of ``codes``."""
     rank, message = heard.read.shape[1], out.shape[1]
-    assert heard.said.shape[1] == 3 * message and codes.shape[-1] == 2 * message
+    assert heard.products.shape[1] == 3 * message and codes.shape[-1] == 2 * message
     _gate_messages[(out.shape[0],)](
-        heard.read, heard.said, heard.bias, codes, out, rank**0.5, SMALLEST,
+        heard.read, heard.products, heard.bias, codes, out, rank**0.5, SMALLEST,
         RANK=rank, MESSAGE=message, EACH=each, BLOCK_R=power_of_two(rank), BLOCK_M=power_of_two(message), num_warps=4,
     )  # fmt: skip
 
@@ -57,7 +57,7 @@ def inject_and_norm(
 
 @early_kernel
 def _gate_messages(
-    read: tl.tensor, said: tl.tensor, bias: tl.tensor, codes: tl.tensor, out: tl.tensor, root: tl.tensor,
+    read: tl.tensor, products: tl.tensor, bias: tl.tensor, codes: tl.tensor, out: tl.tensor, root: tl.tensor,
     smallest: tl.tensor,
     RANK: tl.constexpr, MESSAGE: tl.constexpr, EACH: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_M: tl.constexpr,
 ) -> None:  # fmt: skip
@@ -65,23 +65,23 @@ def _gate_messages(
     row = tl.program_id(0)
     lane, channel = tl.arange(0, BLOCK_R), tl.arange(0, BLOCK_M)
     added = load_row(bias, channel, MESSAGE)
-    place = row if EACH == 1 else row // EACH + 1
-    before = tl.maximum(place - 1, 0)
+    slot = row if EACH == 1 else row // EACH + 1
+    before = tl.maximum(slot - 1, 0)
     wait_for_inputs()
-    own = load_row(read + place * RANK, lane, RANK)
-    own_factor = root / tl.maximum(tl.sqrt(tl.sum(own * own, axis=0)), smallest)
-    asks = rounded(load_row(said + place * 3 * MESSAGE + 2 * MESSAGE, channel, MESSAGE) * own_factor, out)
+    receiver = load_row(read + slot * RANK, lane, RANK)
+    receiver_factor = root / tl.maximum(tl.sqrt(tl.sum(receiver * receiver, axis=0)), smallest)
+    asks = rounded(load_row(products + slot * 3 * MESSAGE + 2 * MESSAGE, channel, MESSAGE) * receiver_factor, out)
     if EACH > 1:
         message = rounded(load_row(codes + row * 2 * MESSAGE, channel, MESSAGE) * root, out)
         offers = rounded(load_row(codes + row * 2 * MESSAGE + MESSAGE, channel, MESSAGE) * root, out)
-    elif place <= 1:
+    elif slot <= 1:
         message = rounded(load_row(codes, channel, MESSAGE) * root, out)
         offers = rounded(load_row(codes + MESSAGE, channel, MESSAGE) * root, out)
     else:
         other = load_row(read + before * RANK, lane, RANK)
         factor = root / tl.maximum(tl.sqrt(tl.sum(other * other, axis=0)), smallest)
-        message = rounded(load_row(said + before * 3 * MESSAGE, channel, MESSAGE) * factor, out)
-        offers = rounded(load_row(said + before * 3 * MESSAGE + MESSAGE, channel, MESSAGE) * factor, out)
+        message = rounded(load_row(products + before * 3 * MESSAGE, channel, MESSAGE) * factor, out)
+        offers = rounded(load_row(products + before * 3 * MESSAGE + MESSAGE, channel, MESSAGE) * factor, out)
     let_next_start()
     gate = rounded(tl.sigmoid(rounded(rounded(asks + offers, out) + added, out)), out)
     store_row(out + row * MESSAGE, channel, gate * message, MESSAGE)
@@ -97,14 +97,14 @@ def _inject_and_norm(
     """A program for each row of ``normed``."""
     row = tl.program_id(0)
     lane = tl.arange(0, BLOCK)
-    place = row if EACH == 1 else row // EACH + 1
+    slot = row if EACH == 1 else row // EACH + 1
     scales = load_scales(weight, lane, HIDDEN)
-    x = load_row(residual + place * HIDDEN, lane, HIDDEN)  # written before the product just before
+    x = load_row(residual + slot * HIDDEN, lane, HIDDEN)  # written before the product just before
     size = rounded(tl.sqrt(tl.sum(x * x, axis=0)) * inverse_root, normed)
     wait_for_inputs()
     heard = rounded(add_up(partials + row * HIDDEN, APART, lane, HIDDEN, SPLITS), normed)
     let_next_start()
-    x = tl.where(place > 0, rounded(x + rounded(size * heard, normed), normed), x)
+    x = tl.where(slot > 0, rounded(x + rounded(size * heard, normed), normed), x)
     if KEEP:
         store_row(residual + row * HIDDEN, lane, x, HIDDEN)
     store_row(normed + row * HIDDEN, lane, scale_row(x, inverse_rms(x, eps, HIDDEN), scales, True), HIDDEN)

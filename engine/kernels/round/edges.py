@@ -24,12 +24,12 @@ def reference_walk_edges(edges: Tensor, candidates: Tensor) -> tuple[Tensor, Ten
     """The ids [n] that are chosen, each behind the one before it, and their probabilities among the candidates, fp32
     [n]. ``edges`` fp32 [n, 16, 16]: scores of a place's candidate (last) behind one of the place before. Of equals the
     lowest id is chosen."""
-    ids, chances, place = [], [], 0
+    ids, chances, chosen = [], [], 0
     for scores, each in zip(edges, candidates, strict=True):
-        row = scores[place]
+        row = scores[chosen]
         best = row.max()
         drafted = each.masked_fill(row < best, each.max() + 1).min()
-        place = int((each == drafted).nonzero()[0])
+        chosen = int((each == drafted).nonzero()[0])
         ids.append(drafted)
         chances.append(1 / (row - best).exp().sum())
     return torch.stack(ids), torch.stack(chances)
@@ -58,19 +58,19 @@ def _score(
     HIDDEN: tl.constexpr, CANDIDATES: tl.constexpr, CHUNK: tl.constexpr,
 ) -> None:  # fmt: skip
     """A program for each place."""
-    place = tl.program_id(0)
+    slot = tl.program_id(0)
     candidate = tl.arange(0, CANDIDATES)
     wait_for_inputs()
-    token = tl.load(candidates + place * CANDIDATES + candidate).to(tl.int64)
+    token = tl.load(candidates + slot * CANDIDATES + candidate).to(tl.int64)
     total = tl.zeros([CANDIDATES, CANDIDATES], dtype=tl.float32)
     for start in tl.range(0, HIDDEN, CHUNK):
         lane = start + tl.arange(0, CHUNK)
         live = (lane < HIDDEN)[None, :]
-        before = tl.load(refined + (place * CANDIDATES + candidate)[:, None] * HIDDEN + lane[None, :], live, other=0.0)
+        before = tl.load(refined + (slot * CANDIDATES + candidate)[:, None] * HIDDEN + lane[None, :], live, other=0.0)
         after = tl.load(head + token[:, None] * HIDDEN + lane[None, :], live, other=0.0)
         total = dot(before, after.T, total)
     let_next_start()
-    at = (place * CANDIDATES + candidate)[:, None] * CANDIDATES + candidate[None, :]
+    at = (slot * CANDIDATES + candidate)[:, None] * CANDIDATES + candidate[None, :]
     tl.store(edges + at, total)
 
 
@@ -84,12 +84,12 @@ def _walk_edges(
     wait_for_inputs()
     let_next_start()
     chosen = 0
-    for place in tl.static_range(COUNT):  # of each place everything is loaded, so that no load waits for a choice
-        scores = tl.load(edges + place * CANDIDATES * CANDIDATES + square)
-        each = tl.load(candidates + place * CANDIDATES + lane)
+    for slot in tl.static_range(COUNT):  # of each place everything is loaded, so that no load waits for a choice
+        scores = tl.load(edges + slot * CANDIDATES * CANDIDATES + square)
+        each = tl.load(candidates + slot * CANDIDATES + lane)
         row = tl.sum(tl.where(lane[:, None] == chosen, scores, 0.0), axis=0)
         best = tl.max(row, axis=0)
         drafted = tl.min(tl.where(row == best, each, 1 << 62), axis=0)
         chosen = tl.min(tl.where(each == drafted, lane, CANDIDATES), axis=0)
-        tl.store(token + place, drafted)
-        tl.store(probability + place, 1 / tl.sum(tl.exp(row - best), axis=0))
+        tl.store(token + slot, drafted)
+        tl.store(probability + slot, 1 / tl.sum(tl.exp(row - best), axis=0))

@@ -87,22 +87,22 @@ def read_dspine(config: Json) -> DSpineConfig:
             refuse(f"that bends its scores ({name})")
     vocabulary = both.integer("vocab_size", 1, MAX_VOCABULARY)  # it has a code for each token
     flat: dict[str, Any] = {**config, "is_causal": True}
-    said = whole.nested("dspine_config", {})
-    if own := config.get("dspine_config"):
+    options = whole.nested("dspine_config", {})
+    if sized := config.get("dspine_config"):
         both.integer("block_size", 2, MAX_BLOCK_SIZE)
     else:  # a copied config: these drafters have sixteen rows and no windows whatever it says
         flat |= {"layer_types": None, "block_size": MAX_BLOCK_SIZE}
         flat["dflash_config"] = {**config.get("dflash_config", {}), "block_size": MAX_BLOCK_SIZE}
     if flat.get("layer_types") is None:
         flat["layer_types"] = [FULL] * both.integer("num_hidden_layers", 1, MAX_SIZE)
-    if (count := said.integer("top_k", 1, MAX_VOCABULARY, CANDIDATES)) != CANDIDATES:
+    if (count := options.integer("top_k", 1, MAX_VOCABULARY, CANDIDATES)) != CANDIDATES:
         refuse(f"that chooses among {count} tokens (top_k), not {CANDIDATES}")
     read = DSpineConfig.from_json(flat)
     leftovers = (*read.leftovers, READY)
-    if not own:
+    if not sized:
         return replace(read, leftovers=leftovers)
-    rank = said.integer("transfer_rank", 1, min(read.hidden_size, vocabulary - 1), DEFAULTS["transfer_rank"])
-    message = said.integer("message_size", 1, MAX_SIZE, DEFAULTS["message_size"])
+    rank = options.integer("transfer_rank", 1, min(read.hidden_size, vocabulary - 1), DEFAULTS["transfer_rank"])
+    message = options.integer("message_size", 1, MAX_SIZE, DEFAULTS["message_size"])
     return replace(read, rank=rank, message=message, leftovers=leftovers)
 
 

@@ -53,14 +53,14 @@ class DSpineDraftPass(DFlashDraftPass):
         self._most = min(config.block_size, MAX_ROWS) - 1
 
     def draft(self, count: int) -> None:
-        self._first = self._said_by(self.block[:1])
+        self._first = self._of_codes(self.block[:1])
         super().draft(count)
 
     def _behind(self, index: int, next_norm: Tensor) -> None:
         buffers, heard, last = self._buffers, self._heard, index == self._last
         eps = self._drafter.config.rms_norm_eps
         project(buffers.x, weight_of(self._injection.readouts[index]), heard.read, self._reading)
-        project(heard.read, PlainWeight(self._saying), heard.said, self._reading)
+        project(heard.read, PlainWeight(self._saying), heard.products, self._reading)
         gate_messages(heard, self._first, self._messages)
         project(self._messages, weight_of(self._injection.writes[index]), self._written, self._writing)
         inject_and_norm(self._written, buffers.x, next_norm, eps, buffers.normed, keep=not last)
@@ -71,13 +71,13 @@ class DSpineDraftPass(DFlashDraftPass):
         candidates = torch.topk(out.logits[:count], CANDIDATES).indices
         tokens = before_edges(candidates, self.block[:1]).flatten()
         messages = states.new_empty(len(tokens), self._messages.shape[1])
-        gate_messages(self._heard, self._said_by(tokens), messages, CANDIDATES)
+        gate_messages(self._heard, self._of_codes(tokens), messages, CANDIDATES)
         written = F.linear(messages, self._last_write)
         refined, edges = torch.empty_like(written), states.new_empty(count, CANDIDATES, CANDIDATES, dtype=torch.float32)
         inject_and_norm(written[None], states, self._norm, self._drafter.config.rms_norm_eps, refined, CANDIDATES)
         score_edges(refined, self._table, candidates, edges)
         walk_edges(edges, candidates, out.token, out.probability)
 
-    def _said_by(self, tokens: Tensor) -> Tensor:
+    def _of_codes(self, tokens: Tensor) -> Tensor:
         """[n, 2 * message]: what tokens' codes say to the place behind them."""
         return F.linear(F.embedding(tokens, self._codes), self._of_tokens)
