@@ -260,10 +260,10 @@ def compile_kernels(name: str, in_8_bits: bool, context: int) -> None:
 
 
 @torch.inference_mode()
-def check(
-    name: str, case: Published, in_8_bits: bool, pace: float, options: argparse.Namespace, report: Report
-) -> None:
-    device = torch.device(options.device)
+def check(name: str, in_8_bits: bool, pace: float, options: argparse.Namespace, report: Report) -> None:
+    device, case = torch.device(options.device), DRAFTERS[name]
+    if options.quick:
+        case = Published(TINY, case.drafts, in_small(case.config))
     built = build(case, in_8_bits, device, options.context + 4 * MAX_ROWS)
     same = drafted_alike(built, case.drafts, anchor=7)
     exact = built.features.dtype == torch.float32 and not in_8_bits
@@ -302,15 +302,7 @@ def main() -> int:
         report.line("compiled", f"{len(cases)} at once" + "".join(f"; one failed: {why}" for why in failed))
         pace = measure_ceiling(torch.device("cuda")).best
         report.line("the memory's pace", f"{pace / 1e12:.2f} TB/s")
-    for name, in_8_bits in cases:
-        case = DRAFTERS[name]
-        if options.quick:
-            case = Published(TINY, case.drafts, in_small(case.config))
-        check(name, case, in_8_bits, pace, options, report)
-        if options.device == "cuda":
-            torch.cuda.empty_cache()
-    report.write(options.out)
-    return 0 if report.ok else 1
+    return report.of_each(cases, lambda each: check(*each, pace, options, report), options.out)
 
 
 if __name__ == "__main__":
