@@ -18,10 +18,12 @@ from ...layer_config import (
     MAX_VOCABULARY,
     Activation,
     AttentionConfig,
+    optional_number,
 )
 from ..dflash.config import read_layers
 from ..dflash.speculators import reduced
 from ..family import EMBEDDED, DrafterConfig, DrafterKind, Json, OwnTables, TargetConfig
+from ..gemma4.config import read_drafters_layers
 from ..unread_fields import refuse_unread
 
 if TYPE_CHECKING:
@@ -59,7 +61,9 @@ class Eagle3Config(DrafterConfig):
     counts: Literal["outputs", "inputs", "by depth"]
     """What the taps' numbers in the file are of, before ``beside`` made outputs of them: layers' outputs, what stands
     before layers, or that where the highest number is the target's depth."""
-    norm_style: Literal["gemma", "qwen"] = "qwen"
+    gemma: bool = False
+    """Whether its layer is Gemma 4's own: norms behind both branches as well, values that are keys, a scalar."""
+    logit_softcap: float | None = None
     head_norms: bool = False
     """Whether queries and keys are normed: its files hold the norms, whatever the config calls the layer."""
     feature_norms: Literal["none", "together", "each"] = "none"
@@ -72,7 +76,11 @@ class Eagle3Config(DrafterConfig):
 
     @property
     def activation(self) -> Activation:
-        return "silu"
+        return "gelu_tanh" if self.gemma else "silu"
+
+    @property
+    def norm_style(self) -> Literal["gemma", "qwen"]:
+        return "gemma" if self.gemma else "qwen"
 
     @property
     def moe(self) -> None:
@@ -143,7 +151,8 @@ def read_eagle3(config: Json) -> Eagle3Config:
     if fields.integer("parallel_draft_step", 1, MAX_SIZE, 1) > 1:
         _refuse("that drafts several tokens in one pass (parallel_draft_step)")
     vocabulary = fields.integer("vocab_size", 1, MAX_VOCABULARY)
-    read = _read(fields, fields, reduced(fields, vocabulary), fields.flag("use_aux_norm", False))
+    tables = reduced(fields, vocabulary)
+    read = _read(fields, fields, tables, _layers(fields), fields.flag("use_aux_norm", False))
     return replace(read, counts="by depth" if nested or TAPS in fields else "outputs")
 
 
@@ -152,23 +161,37 @@ def read_speculators_eagle3(config: Json) -> Eagle3Config:
     fields = Fields(config, "the drafter's config.json")
     layers = fields.nested("transformer_layer_config")
     vocabulary = layers.integer("vocab_size", 1, MAX_VOCABULARY)
-    return replace(
-        _read(fields, layers, reduced(fields, vocabulary), False), counts="inputs" if TAPS in fields else "outputs"
-    )
+    read = _read(fields, layers, reduced(fields, vocabulary), _layers(layers), False)
+    return replace(read, counts="inputs" if TAPS in fields else "outputs")
 
 
 def read_deepspec_eagle3(config: Json) -> Eagle3Config:
     """Reads DeepSpec's layout, whose taps are outputs and whose tables are in its files; raises as ``read_eagle3``."""
-    taps = list(Fields(config, "the drafter's config.json").integers("target_layer_ids", 0, MAX_LAYERS))
-    return replace(read_eagle3({**config, TAPS: taps}), counts="outputs")
+    return replace(read_eagle3({**config, TAPS: _deepspec_taps(config)}), counts="outputs")
 
 
-def _read(fields: Fields, layers: Fields, tables: OwnTables, older_norms: bool) -> Eagle3Config:
-    """``layers``: what describes its layers."""
+def read_gemma_eagle3(config: Json) -> Eagle3Config:
+    """Reads DeepSpec's layout for a layer that is Gemma 4's own, on a copy of the target's config; raises as
+    ``read_eagle3``."""
+    fields = Fields({**config, TAPS: _deepspec_taps(config)}, "the drafter's config.json")
+    read = _read(fields, fields, OwnTables(), read_drafters_layers(fields), False)
+    return replace(read, gemma=True, logit_softcap=optional_number(fields, "final_logit_softcapping"))
+
+
+def _deepspec_taps(config: Json) -> list[int]:
+    fields = Fields(config, "the drafter's config.json")
+    if fields.integer("num_hidden_layers", 1, MAX_LAYERS) > 1:
+        _refuse("with several layers, each of which reads tokens (num_hidden_layers)")
+    return list(fields.integers("target_layer_ids", 0, MAX_LAYERS))
+
+
+def _read(
+    fields: Fields, layers: Fields, tables: OwnTables, attention: tuple[AttentionConfig, ...], older_norms: bool
+) -> Eagle3Config:
+    """``layers``: what describes its layers, of which ``attention`` has been read."""
     hidden = layers.integer("hidden_size", 1, MAX_SIZE)
     if fields.integer("target_hidden_size", 1, MAX_SIZE, hidden) != hidden:
         _refuse(f"of width {hidden} for a target of another width (target_hidden_size)")
-    layers.text("hidden_act", ("silu",), "silu")
     refuse_unread(layers)
     taps = fields.integers(TAPS, 0, MAX_LAYERS) if TAPS in fields else ()
     if TAPS in fields and not taps:
@@ -179,7 +202,7 @@ def _read(fields: Fields, layers: Fields, tables: OwnTables, older_norms: bool) 
     if each and together:
         _refuse("with two kinds of norms before its features (fc_norm, norm_before_fc)")
     return Eagle3Config(
-        layers=_layers(layers, hidden), block_size=BLOCK_SIZE, target_layer_ids=taps,
+        layers=attention, block_size=BLOCK_SIZE, target_layer_ids=taps,
         vocab_size=layers.integer("vocab_size", 1, MAX_VOCABULARY), tables=tables,
         leftovers=("verifier_norm.", "verifier_lm_head."), hidden_size=hidden,
         intermediate_size=layers.integer("intermediate_size", 1, MAX_SIZE),
@@ -189,7 +212,10 @@ def _read(fields: Fields, layers: Fields, tables: OwnTables, older_norms: bool) 
     )  # fmt: skip
 
 
-def _layers(layers: Fields, hidden: int) -> tuple[AttentionConfig, ...]:
+def _layers(layers: Fields) -> tuple[AttentionConfig, ...]:
+    """The attention of layers that are Llama's or Qwen3's."""
+    layers.text("hidden_act", ("silu",), "silu")
+    hidden = layers.integer("hidden_size", 1, MAX_SIZE)
     heads = layers.integer("num_attention_heads", 1, MAX_HEADS)
     missing = {"num_key_value_heads": heads, "head_dim": hidden // heads, "num_hidden_layers": 1, "rope_theta": THETA}
     return read_layers(Fields(missing, layers.where).merged(layers).merged(Fields({"is_causal": True}, layers.where)))

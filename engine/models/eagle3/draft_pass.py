@@ -11,8 +11,9 @@ from torch import Tensor
 
 from ...kernels.decode.attention.attend_rows import AttendScratch, attend_rows
 from ...kernels.decode.attention.rope import norm_rope_store
-from ...kernels.decode.norm import add_and_norm
+from ...kernels.decode.norm import add_and_norm, after_attention, after_feed_forward
 from ...kernels.decode.products.dense import gate_up, partial_sums, project
+from ...kernels.reference.joins import AttentionJoin, FeedForwardJoin
 from ...kernels.round.pair_rows import PairNorms
 from ...kernels.shared.heads import HeadNorms
 from ...kernels.toolchain.jit import MAX_ROWS
@@ -21,11 +22,13 @@ from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
 from ..drafter import DraftBinding
+from ..gemma4.kernel_layers import head_norms_of, joins_of
+from ..gemma4.modules import Gemma4Attention
 from ..merged_weights import LayerWeights
 from ..paired_pass import PairedDraftPass
 from ..pre_norm.modules import PreNormAttention, PreNormDecoderLayer
 from ..target import TargetModel
-from .modules import Eagle3, EagleLayer
+from .modules import Eagle3, GemmaEagleLayer
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,8 @@ class _Layer:
     input_norm: Tensor
     head_norms: HeadNorms
     post_norm: Tensor
+    joins: tuple[AttentionJoin, FeedForwardJoin] | None
+    """What stands behind attention and behind the MLP of Gemma 4's layer; None for others."""
 
 
 class Eagle3DraftPass(PairedDraftPass):
@@ -45,15 +50,16 @@ class Eagle3DraftPass(PairedDraftPass):
         """See ``Drafter.draft_pass``. Merges the drafter's weights in place."""
         config, device, dtype, first = drafter.config, bound.features.device, bound.features.dtype, drafter.first
         self._eps = eps = config.rms_norm_eps
-        norms = PairNorms(first.input_layernorm.weight, first.hidden_norm.weight, eps, rounded_first=True)
-        super().__init__(drafter, target, cache, bound, norms)
+        norms = PairNorms(first.input_layernorm.weight, first.hidden_norm.weight, eps, rounded_first=not config.gemma)
+        super().__init__(drafter, target, cache, bound, norms, config.logit_softcap)
         self._drafter = drafter
-        modules: list[EagleLayer | PreNormDecoderLayer] = [first, *drafter.further]
+        modules: list[GemmaEagleLayer | PreNormDecoderLayer] = [first, *drafter.further]
         self._fc, self._fc_bias = self._read(weight_of(drafter.fc)), drafter.fc.bias
         self._layers = [
             _Layer(
                 kind, keys, LayerWeights.of(layer.self_attn, layer.mlp, self._read), layer.input_layernorm.weight,
                 _head_norms(layer.self_attn, eps), layer.post_attention_layernorm.weight,
+                joins_of(layer, drafter.norm.weight) if isinstance(layer, GemmaEagleLayer) else None,
             )
             for kind, keys, layer in zip(config.layers, self._keys, modules, strict=True)
         ]  # fmt: skip
@@ -97,7 +103,10 @@ class Eagle3DraftPass(PairedDraftPass):
             read = self._run(self._layers[:-1], self._first, count, MAX_ROWS)
         project(read, self._kv, self._new_kv, self.tiles.context_kv, bias=self._kv_bias)
         frequencies, cache = self._drafter.frequencies, last.cache
-        norm_rope_store(self._new_kv, last.head_norms, frequencies, cache.k, cache.v, self._first, count)
+        norm_rope_store(
+            self._new_kv, last.head_norms, frequencies, cache.k, cache.v, self._first, count,
+            value_is_key=last.config.value_is_key,
+        )  # fmt: skip
 
     def _begin_residual(self) -> None:
         """Lays what committed rows are paired with into the residual stream."""
@@ -130,14 +139,23 @@ class Eagle3DraftPass(PairedDraftPass):
                 layer.config, self._mixed, self._scratch, max_rows=max_rows,
             )  # fmt: skip
             project(self._mixed, weights.output, self._attended, tiles.output, max_rows, bias=weights.output_bias)
-            add_and_norm(self._attended, self._x, layer.post_norm, eps, self._normed, "qwen", max_rows=max_rows)
-            gate_up(self._normed, weights.gate_up, self._act, "silu", tiles.gate_up, max_rows=max_rows)
+            if layer.joins is None:
+                add_and_norm(self._attended, self._x, layer.post_norm, eps, self._normed, "qwen", max_rows=max_rows)
+            else:
+                after_attention(self._attended, self._x, layer.joins[0], eps, self._normed, max_rows=max_rows)
+            activation = self._drafter.config.activation
+            gate_up(self._normed, weights.gate_up, self._act, activation, tiles.gate_up, max_rows=max_rows)
             project(self._act, weights.down, self._fed, tiles.down, max_rows=max_rows)
-            add_and_norm(self._fed, self._x, next_norm, eps, self._normed, "qwen", max_rows=max_rows)
+            if layer.joins is None:
+                add_and_norm(self._fed, self._x, next_norm, eps, self._normed, "qwen", max_rows=max_rows)
+            else:
+                after_feed_forward(self._fed, None, self._x, layer.joins[1], eps, self._normed, max_rows=max_rows)
             read = self._normed
         return read
 
 
-def _head_norms(attention: PreNormAttention, eps: float) -> HeadNorms:
+def _head_norms(attention: PreNormAttention | Gemma4Attention, eps: float) -> HeadNorms:
+    if isinstance(attention, Gemma4Attention):
+        return head_norms_of(attention)
     q_norm, k_norm = (None if norm is None else norm.weight for norm in (attention.q_norm, attention.k_norm))
     return HeadNorms(q_norm, k_norm, eps, rounded_first=True, norm_values=False)
