@@ -199,7 +199,7 @@ class ReferenceEagle:
                 x = normed if self.config.get("norm_before_residual") else hidden
             first = len(x) - 1 if index == depth - 1 else 0
             y = self._attend(w, u, first) @ w["self_attn.o_proj.weight"].T
-            norms = [w.get(f"{name}_layernorm.weight") for name in SANDWICH]
+            norms = [w.get(f"{name}_layernorm.weight", y) for name in SANDWICH]
             x = x[first:] + (rms(y, norms[0], eps) if self.gemma else y)
             h = rms(x, norms[1] if self.gemma else norms[0], eps)
             gate, up = h @ w["mlp.gate_proj.weight"].T, h @ w["mlp.up_proj.weight"].T

@@ -12,8 +12,9 @@ from ..files.json_fields import Fields
 from .dflash.config import DFlashConfig
 from .dflash.dspark import read_deepspec, read_specforge
 from .dflash.speculators import read_speculators
-from .eagle3.config import read_deepspec_eagle3, read_eagle3, read_gemma_eagle3, read_speculators_eagle3
+from .eagle3.config import read_deepspec_eagle3, read_eagle3, read_speculators_eagle3
 from .family import DrafterConfig, Json
+from .gemma4.eagle3.config import read_gemma_eagle3
 from .gemma4.mtp.config import MtpConfig
 
 Reader = Callable[[Json], DrafterConfig]

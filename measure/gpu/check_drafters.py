@@ -132,7 +132,8 @@ same wherever they are)."""
 QUICK: dict[str, Any] = {
     "hidden_size": 64, "intermediate_size": 80, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
     "vocab_size": 512, "mask_token_id": 4, "global_head_dim": 32, "selector_rank": 32, "markov_rank": 32,
-    "conv_group_size": 8, "num_target_layers": 10, "target_layer_ids": [0, 1, 2, 3], TAPS: [1, 2, 3], EAGLE_TAPS: [1, 2, 3],
+    "conv_group_size": 8, "num_target_layers": 10, "target_layer_ids": [0, 1, 2, 3], TAPS: [1, 2, 3],
+    EAGLE_TAPS: [1, 2, 3],
 }  # fmt: skip
 
 

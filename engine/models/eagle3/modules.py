@@ -4,7 +4,7 @@ token that comes next, each normed, and a head says the token after that. A few 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,6 @@ from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
 from ..drafter import DraftBinding
-from ..gemma4.modules import Gemma4Attention, Gemma4DecoderLayer, embedding_scale
 from ..layers import RMSNorm, RopeTable, linear
 from ..paired import Drafted, PairedDrafter, Pairs
 from ..pre_norm.modules import PreNormAttention, PreNormDecoderLayer
@@ -38,18 +37,6 @@ class EagleAttention(PreNormAttention):
             setattr(self, name, linear(2 * config.hidden_size, size, layer.biases))
 
 
-class GemmaEagleAttention(Gemma4Attention):
-    """The same as Gemma 4 attends."""
-
-    def __init__(self, layer: AttentionConfig, config: Eagle3Config):
-        super().__init__(layer, 2 * config.hidden_size, config.rms_norm_eps)
-        self.o_proj = linear(layer.num_heads * layer.head_dim, config.hidden_size)
-
-    def remember(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> None:
-        """Writes keys and values of rows x at start .. start + n - 1 into the cache."""
-        cache.write(start, *self.keys_values(x, rope))
-
-
 class EagleLayer(PreNormDecoderLayer):
     """The first layer, which reads pairs, behind their joining."""
 
@@ -61,15 +48,14 @@ class EagleLayer(PreNormDecoderLayer):
         self.hidden_norm = RMSNorm(config.hidden_size, config.rms_norm_eps, config.norm_style)
 
 
-class GemmaEagleLayer(Gemma4DecoderLayer):
-    """The same where the layer is Gemma 4's own."""
+class FirstLayer(Protocol):
+    """What is asked of the first layer, whatever family it is of."""
 
-    self_attn: GemmaEagleAttention
+    self_attn: EagleAttention
+    input_layernorm: RMSNorm
+    hidden_norm: RMSNorm
 
-    def __init__(self, config: Eagle3Config, layer: AttentionConfig):
-        super().__init__(config, layer)
-        self.self_attn = GemmaEagleAttention(layer, config)
-        self.hidden_norm = RMSNorm(config.hidden_size, config.rms_norm_eps, config.norm_style)
+    def behind_attention(self, x: Tensor, mixed: Tensor) -> Tensor: ...
 
 
 class Eagle3(PairedDrafter):
@@ -90,16 +76,18 @@ class Eagle3(PairedDrafter):
             self.fc_norm = nn.ModuleList(RMSNorm(hidden, eps, config.norm_style) for _ in range(count))
         self.fc = linear(count * hidden, hidden, config.feature_bias)
         first, *further = config.layers
-        begins = GemmaEagleLayer(config, first) if config.gemma else EagleLayer(config, first)
-        self.layers = nn.ModuleList([begins, *(PreNormDecoderLayer(config, layer) for layer in further)])
+        behind = (PreNormDecoderLayer(config, layer) for layer in further)
+        self.layers = nn.ModuleList([self._first_layer(first), *behind])
         self.norm = RMSNorm(hidden, eps, config.norm_style)
         self._bring_tables(hidden)
 
+    def _first_layer(self, layer: AttentionConfig) -> nn.Module:
+        """Makes the layer that reads pairs, a ``FirstLayer``."""
+        return EagleLayer(self.config, layer)
+
     @property
-    def first(self) -> EagleLayer | GemmaEagleLayer:
-        first = self.layers[0]
-        assert isinstance(first, EagleLayer | GemmaEagleLayer)
-        return first
+    def first(self) -> FirstLayer:
+        return cast(FirstLayer, self.layers[0])
 
     @property
     def further(self) -> list[PreNormDecoderLayer]:
@@ -112,8 +100,6 @@ class Eagle3(PairedDrafter):
 
     def prepare(self) -> None:
         self.frequencies = inverse_frequencies(self.config.layers[0].rope, self.norm.weight.device)
-        if self.config.gemma and self.config.tables.embedding:  # others' scale goes with the norm
-            self.embed_tokens.weight.mul_(embedding_scale(self.config.hidden_size))
 
     def normed_features(self, features: Tensor) -> Tensor:
         """What ``fc`` reads of features [n, taps * hidden]."""

@@ -55,6 +55,10 @@ class Gemma4Attention(AttentionModule):
         q = apply_rope(self.q_norm(self.q_proj(x).view(len(x), -1, self.config.head_dim)), rope)
         return q, *self.keys_values(x, rope)
 
+    def remember(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> None:
+        """Writes keys and values of rows x at start .. start + n - 1 into the cache."""
+        cache.write(start, *self.keys_values(x, rope))
+
     def keys_values(self, x: Tensor, rope: RopeTable) -> tuple[Tensor, Tensor]:
         """[n, kv_heads, head_dim] each, of rows x [n, hidden]."""
         n, head_dim = x.shape[0], self.config.head_dim
