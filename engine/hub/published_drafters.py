@@ -70,6 +70,8 @@ PUBLISHED: Sequence[PublishedDrafter] = tuple(
             ("z-lab/Qwen3-8B-DFlash-b16", "dflash", 2.10, MIT),
             ("RedHatAI/Qwen3-8B-speculator.dflash2", "dflash2", None, APACHE),
             ("deepseek-ai/dspark_qwen3_8b_block7", "dspark", 4.74, UNSEEN),
+            ("tencent/Qwen3-8B-DSpine-b16", "dspine", None, APACHE),
+            ("jiapingW/Qwen3-8b-dspine-SpecForge", "dspine", None, UNSEEN),
             ("deepseek-ai/eagle3_qwen3_8b_ttt7", "eagle3", None, UNSEEN),
             ("RedHatAI/Qwen3-8B-speculator.eagle3", "eagle3", None, APACHE),
             ("AngelSlim/Qwen3-8B_eagle3", "eagle3", None, UNSEEN),
@@ -100,6 +102,7 @@ PUBLISHED: Sequence[PublishedDrafter] = tuple(
             ("z-lab/Qwen3.8-27B-DFlash2", "dflash2", 3.85, MIT),
             ("RedHatAI/Qwen3.8-27B-speculator.dspark", "dspark", None, APACHE),
             ("RadixArk/Qwen3.8-27B-DSpark", "dspark", None, UNSEEN),
+            ("tencent/Qwen3.8-27B-DSpine-b16", "dspine", None, APACHE),
         ),
         "Llama-3.1-8B-Instruct": (
             ("z-lab/LLaMA3.1-8B-Instruct-DFlash-UltraChat", "dflash", 2.10, MIT),
