@@ -37,6 +37,8 @@ WeightChoice = WeightFormat | Literal["auto"]
 """``auto`` takes a packed checkpoint as it is, and packs others into the most exact format that fits the card together
 with the context."""
 
+BUNDLED = "bundled"
+"""The name of a target that stands for the bundled pair."""
 NO_DRAFTER = "none"
 """The name of a drafter that stands for none."""
 DFLASH: Final = "dflash"

@@ -15,6 +15,7 @@ from .dflash.dspine import read_dspine
 from .dflash.speculators import read_speculators
 from .eagle3.config import read_deepspec_eagle3, read_eagle3, read_speculators_eagle3
 from .family import DrafterConfig, Json
+from .gemma4.eagle3.config import read_gemma_eagle3
 from .gemma4.mtp.config import MtpConfig
 
 Reader = Callable[[Json], DrafterConfig]
@@ -27,6 +28,7 @@ BY_ARCHITECTURE: dict[str, Reader] = {
     "Gemma4UnifiedAssistantForCausalLM": MtpConfig.from_json,
     "LlamaForCausalLMEagle3": read_eagle3,
     "Qwen3Eagle3Model": read_deepspec_eagle3,
+    "Gemma4Eagle3Model": read_gemma_eagle3,
 }
 """Readers of formats that an architecture alone names."""
 OF_SPECULATORS: dict[str, Reader] = {
@@ -53,7 +55,6 @@ OTHER_ARCHITECTURES = {
     "LiLiCorrDraftModel": LILICORR,
     "Gemma4DSparkModel": f"{DSPARK} but Gemma 4's own",
     "Lfm2DSparkDraftModel": f"{DSPARK}: it turns neighbours in a head, not halves",
-    "Gemma4Eagle3Model": "an EAGLE-3 drafter whose layer is Gemma 4's own",
     "DFlashLagunaForCausalLM": "a DFlash with fused projections and gates (Laguna)",
 }
 SLOTS = {"sample_from_anchor": False, "query_zero_predicts_next": False, "shift_label": False, "logits_start": 1}
