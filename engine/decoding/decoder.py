@@ -268,8 +268,8 @@ class Turn:
         if not guess or self.match is None:
             return None
         agreed = num_agreed(guess, first_ids)
-        choices, places = choices_of(guess, drafted, chances) if drafted and len(drafted[0]) > 1 else ((), ())
-        return LookedUpChain(self.match.length, len(choices) or len(guess), agreed, choices, places)
+        choices, candidates = choices_of(guess, drafted, chances) if drafted and len(drafted[0]) > 1 else ((), ())
+        return LookedUpChain(self.match.length, len(choices) or len(guess), agreed, choices, candidates)
 
     def lookup_outcome(
         self, emitted: Sequence[int], taken: bool, choices: tuple[int, ...] = ()

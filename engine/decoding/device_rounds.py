@@ -75,7 +75,7 @@ class DeviceRounds:
     def __init__(self, launches: RoundLaunches):
         self.launches = launches
         device, numbers = launches.device, len(launches.numbers)
-        self._conditioned = launches.tree is not None and launches.tree.choices.places is not None
+        self._conditioned = launches.tree is not None and launches.tree.choices.order is not None
         self._places = [
             RoundSlot(record, Stopwatch(device, VERIFIED + 1), Outbox(numbers, device))
             for record in launches.reports.records
@@ -306,14 +306,14 @@ def read_round(
         chances: Chances = lists
         if conditioned:  # behind each row; all positions may ask for all rows
             firsts = _reals(record, layout.DRAFT_PROBABILITIES, drafted)
-            chances = Lattice.told([(first,) for first in firsts], [lists] * drafted)
-        beside = _reals(record, layout.BESIDE_CHANCES, len(branch_choices))
+            chances = Lattice.with_chain([(first,) for first in firsts], [lists] * drafted)
+        by_match = _reals(record, layout.BESIDE_CHANCES, len(branch_choices))
         parents, numbers = (_ints(record, start + 1, width - 1) for start in (layout.PARENTS, layout.NUMBERS))
-        tree = placed(parents, numbers, chances, beside)
+        tree = placed(parents, numbers, chances, by_match)
         draft_ids, path = _ints(record, layout.DRAFTS, drafted), _ints(record, layout.PATH, MAX_ROWS)[1 : accepted + 1]
     else:
         given = _reals(record, layout.list_at(layout.DRAFT_PROBABILITIES, lanes), drafted)
-        chances, beside = tuple((each,) for each in given), ()
+        chances, by_match = tuple((each,) for each in given), ()
         tree = chain(width - 1)
         draft_ids, path = tokens[1 : drafted + 1], tuple(range(1, accepted + 1))
     branches = not is_chain(tree)
@@ -338,7 +338,7 @@ def read_round(
         choice=choice,
         tree=tree if branches else (),
         tree_ids=tokens[1:width] if branches else (),
-        tree_probabilities=probabilities_of(tree, chances, beside) if branches else (),
+        tree_probabilities=probabilities_of(tree, chances, by_match) if branches else (),
         match=Match(length, distance) if guesses else None,
         num_agreed=_number(record, layout.AGREED) if looked_up else 0,
     )

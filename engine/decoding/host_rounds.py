@@ -29,7 +29,7 @@ class Drafted(NamedTuple):
 
     @property
     def first_ids(self) -> tuple[int, ...]:
-        return tuple(self.ids[node.depth - 1][node.place] for node in chain(len(self.ids), self.chances))
+        return tuple(self.ids[node.depth - 1][node.candidate] for node in chain(len(self.ids), self.chances))
 
 
 class VerifiedBranch(NamedTuple):
@@ -76,8 +76,8 @@ class HostRounds:
         first_ids = tuple(guess) if looked_up else draft.first_ids
         tokens = [turn.anchor]
         for node in tree:
-            found = looked_up or node.choice == LOOKED_UP
-            tokens.append(guess[node.depth - 1] if found else draft.ids[node.depth - 1][node.place])
+            is_looked_up = looked_up or node.choice == LOOKED_UP
+            tokens.append(guess[node.depth - 1] if is_looked_up else draft.ids[node.depth - 1][node.candidate])
         best = self._verify(turn, tree, tokens, first_ids)
         judged = perf_counter()
         draft_ms, verify_ms = (drafted - started) * 1e3, (judged - drafted) * 1e3

@@ -97,12 +97,12 @@ class Rounds(Protocol):
         """Yields rounds until one has a ``finish``, or ``poll``, asked before each, says stop."""
 
 
-def probabilities_of(tree: Sequence[Node], chances: Chances, beside: Sequence[float]) -> tuple[float, ...]:
-    """What each token of a tree was given behind the one before it. ``beside``: by position, what the match gave a
-    looked up token."""
+def probabilities_of(tree: Sequence[Node], chances: Chances, by_match: Sequence[float]) -> tuple[float, ...]:
+    """What each token of a tree was given behind the one before it. ``by_match``: by position, what the match gave
+    a looked up token."""
     given = behind(chances, tree)
     return tuple(
-        beside[node.depth - 1] if node.choice == LOOKED_UP else given[node.parent][node.choice] for node in tree
+        by_match[node.depth - 1] if node.choice == LOOKED_UP else given[node.parent][node.choice] for node in tree
     )
 
 

@@ -33,29 +33,29 @@ class Lattice(tuple[Sequence[float], ...]):
     chances along the chain of first choices, by position."""
 
     behind: Sequence[Sequence[Sequence[float]]]
-    """By position and by the place of the token before: the chances of the choices, the likeliest first. Behind the
-    anchor, place 0 counts."""
-    places: Sequence[Sequence[Sequence[int]]]
+    """By position and by the candidate before: the chances of the choices, the likeliest first. Behind the anchor,
+    those behind candidate 0 count."""
+    order: Sequence[Sequence[Sequence[int]]]
     """In the same order, which candidate of its position each choice is; empty where that is no longer asked."""
 
     @classmethod
-    def of(cls, behind: Sequence[Sequence[Sequence[float]]], places: Sequence[Sequence[Sequence[int]]]) -> Lattice:
+    def of(cls, behind: Sequence[Sequence[Sequence[float]]], order: Sequence[Sequence[Sequence[int]]]) -> Lattice:
         chain, before = [], 0
-        for chances, order in zip(behind, places, strict=True):
+        for chances, candidates in zip(behind, order, strict=True):
             chain.append(chances[before])
-            before = order[before][0]
-        return cls.told(chain, behind, places)
+            before = candidates[before][0]
+        return cls.with_chain(chain, behind, order)
 
     @classmethod
-    def told(
+    def with_chain(
         cls,
         chain: Chances,
         behind: Sequence[Sequence[Sequence[float]]],
-        places: Sequence[Sequence[Sequence[int]]] = (),
+        order: Sequence[Sequence[Sequence[int]]] = (),
     ) -> Lattice:
         """Where the chain of first choices is known."""
         lattice = cls(chain)
-        lattice.behind, lattice.places = behind, places
+        lattice.behind, lattice.order = behind, order
         return lattice
 
 
@@ -70,9 +70,9 @@ class LookupBranch(NamedTuple):
     """By position, which of the drafter's choices the chain goes on with; ``LOOKED_UP`` for none of them."""
     chances: Sequence[float] = ()
     """How likely each of its tokens is once it is reached."""
-    places: Sequence[int] = ()
-    """By position, its token's place in a ``Lattice``: 0 where it is no candidate, for want of a better guess at what
-    the drafter expects behind it."""
+    candidates: Sequence[int] = ()
+    """By position, which candidate its token is in a ``Lattice``: 0 where it is none, for want of a better guess at
+    what the drafter expects behind it."""
 
 
 NOTHING = LookupBranch()
@@ -88,33 +88,33 @@ class Node(NamedTuple):
     choice: int
     chance: float
     """The chance that it and all nodes between the anchor and it are right."""
-    place: int = 0
-    """Which choices a ``Lattice`` has behind it: those behind this candidate of its position."""
+    candidate: int = 0
+    """Which of its position's candidates it is: in a ``Lattice``, the choices behind this one stand behind it."""
 
 
-def after(chances: Chances, position: int, place: int) -> Sequence[float]:
-    """The chances of the choices at a position behind the token in this place of the one before; empty behind the
-    last."""
+def after(chances: Chances, position: int, before: int) -> Sequence[float]:
+    """The chances of the choices at a position behind this candidate of the one before; empty behind the last."""
     if position >= len(chances):
         return ()
-    return chances.behind[position][place] if isinstance(chances, Lattice) else chances[position]
+    return chances.behind[position][before] if isinstance(chances, Lattice) else chances[position]
 
 
-def place_of(chances: Chances, position: int, before: int, choice: int) -> int:
-    """The place of a choice behind the token in place ``before``."""
-    return chances.places[position][before][choice] if isinstance(chances, Lattice) else choice
+def candidate_of(chances: Chances, position: int, before: int, choice: int) -> int:
+    """Which candidate of its position a choice behind the candidate ``before`` is."""
+    return chances.order[position][before][choice] if isinstance(chances, Lattice) else choice
 
 
 def behind(chances: Chances, tree: Sequence[Node]) -> list[Sequence[float]]:
     """By row, the anchor's first, the chances of the choices behind it."""
-    return [after(chances, 0, 0), *(after(chances, node.depth, node.place) for node in tree)]
+    return [after(chances, 0, 0), *(after(chances, node.depth, node.candidate) for node in tree)]
 
 
-def along(chances: Chances, places: Sequence[int]) -> Chances:
-    """By position, the chances of the choices behind a chain of tokens in these places."""
+def along(chances: Chances, candidates: Sequence[int]) -> Chances:
+    """By position, the chances of the choices behind a chain of these candidates."""
     if not isinstance(chances, Lattice):
         return chances
-    return [after(chances, position, before) for position, before in enumerate((0, *places)) if position < len(chances)]
+    befores = (0, *candidates)[: len(chances)]
+    return [after(chances, position, before) for position, before in enumerate(befores)]
 
 
 def best_first(chances: Chances, rows: int = ROWS, branch: LookupBranch = NOTHING) -> list[Node]:
@@ -124,12 +124,12 @@ def best_first(chances: Chances, rows: int = ROWS, branch: LookupBranch = NOTHIN
     tree: list[Node] = []
     waiting: list[tuple[float, int, int, int, int, float]] = []
     turn = count(1)
-    looked_up, places = [0], [0]
+    looked_up, candidates = [0], [0]
 
     def offer(parent: int, depth: int, choice: int, before: float) -> None:
         if parent in looked_up and depth <= len(branch.choices):
             choice += choice == branch.choices[depth - 1]
-        own = after(chances, depth - 1, places[parent])
+        own = after(chances, depth - 1, candidates[parent])
         if choice < len(own):
             heappush(waiting, (-before * own[choice], next(turn), depth, parent, choice, before))
 
@@ -143,10 +143,10 @@ def best_first(chances: Chances, rows: int = ROWS, branch: LookupBranch = NOTHIN
     while waiting and len(tree) < rows - 1:
         negative, number, depth, parent, choice, before = heappop(waiting)
         if choice == LOOKED_UP:
-            places.append(branch.places[depth - 1] if branch.places else 0)
+            candidates.append(branch.candidates[depth - 1] if branch.candidates else 0)
         else:
-            places.append(place_of(chances, depth - 1, places[parent], choice))
-        tree.append(Node(parent, depth, choice, -negative, places[-1]))
+            candidates.append(candidate_of(chances, depth - 1, candidates[parent], choice))
+        tree.append(Node(parent, depth, choice, -negative, candidates[-1]))
         if number:
             offer(parent, depth, choice + 1, before)
         else:
@@ -158,26 +158,26 @@ def best_first(chances: Chances, rows: int = ROWS, branch: LookupBranch = NOTHIN
 
 def chain(length: int, chances: Chances = ()) -> list[Node]:
     """The tree of ``length`` first choices of ``chances``, one behind the other: it has one branch."""
-    nodes, place = list[Node](), 0
+    nodes, candidate = list[Node](), 0
     for row in range(length):
-        place = place_of(chances, row, place, 0)
-        nodes.append(Node(row, row + 1, 0, 1.0, place))
+        candidate = candidate_of(chances, row, candidate, 0)
+        nodes.append(Node(row, row + 1, 0, 1.0, candidate))
     return nodes
 
 
 def choices_of(
     ids: Sequence[int], drafted: Sequence[Sequence[int]], chances: Chances
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Which of the drafter's choices each token of a looked up chain is, and its place, as far as both reach.
+    """Which of the drafter's choices each token of a looked up chain is, and which candidate, as far as both reach.
     ``drafted``: each position's candidates. (Alone such a chain fills a pass; into a tree it enters as far as the
     drafter has choices beside it.)"""
-    choices, places = [], [0]
+    choices, numbers = [], [0]
     for position, (token, candidates) in enumerate(zip(ids, drafted, strict=False)):
-        place = candidates.index(token) if token in candidates else None
-        order = chances.places[position][places[-1]] if isinstance(chances, Lattice) else range(len(candidates))
-        choices.append(LOOKED_UP if place is None or place not in order else order.index(place))
-        places.append(place or 0)
-    return tuple(choices), tuple(places[1:])
+        number = candidates.index(token) if token in candidates else None
+        order = chances.order[position][numbers[-1]] if isinstance(chances, Lattice) else range(len(candidates))
+        choices.append(LOOKED_UP if number is None or number not in order else order.index(number))
+        numbers.append(number or 0)
+    return tuple(choices), tuple(numbers[1:])
 
 
 def is_chain(tree: Sequence[Node]) -> bool:
@@ -217,14 +217,14 @@ def branches(tree: Sequence[Node]) -> list[list[int]]:
 
 
 def placed(
-    parents: Sequence[int], choices: Sequence[int], chances: Chances, beside: Sequence[float] = ()
+    parents: Sequence[int], choices: Sequence[int], chances: Chances, by_match: Sequence[float] = ()
 ) -> list[Node]:
     """The tree whose nodes, row by row, have these parents and choices, with chances from what the drafter gave them,
-    or the match: ``beside`` has its chances by position. A node's place is its row."""
+    or the match, by position. ``chances`` are those of choices by position, or behind each row."""
     tree = [Node(0, 0, 0, 1.0)]
     for row, (parent, choice) in enumerate(zip(parents, choices, strict=True), 1):
         before = tree[parent]
-        given = beside[before.depth] if choice == LOOKED_UP else after(chances, before.depth, parent)[choice]
+        given = by_match[before.depth] if choice == LOOKED_UP else after(chances, before.depth, parent)[choice]
         tree.append(Node(parent, before.depth + 1, choice, before.chance * given, row))
     return tree[1:]
 

@@ -59,7 +59,7 @@ class DraftWorth:
     def of_chances(self, chances: Chances) -> Chances:
         """``of_choices`` of each position, and there behind each token that may come before."""
         if isinstance(chances, Lattice):
-            return Lattice.of([[self.of_choices(row) for row in rows] for rows in chances.behind], chances.places)
+            return Lattice.of([[self.of_choices(row) for row in rows] for rows in chances.behind], chances.order)
         return [self.of_choices(position) for position in chances]
 
     def of_match(self, looked: LookedUpChain, by_drafter: Sequence[float] = ()) -> tuple[float, ...]:
@@ -72,11 +72,12 @@ class DraftWorth:
     def lookup_branch(self, looked: LookedUpChain, worths: Chances) -> LookupBranch:
         """Gives the tokens of a looked up chain chances, as a branch for a tree whose drafter's choices have these
         ``worths``."""
-        lists = along(worths, looked.places)
-        chances = [self._beside(looked.length + at, choice, lists[at]) for at, choice in enumerate(looked.choices)]
-        return LookupBranch(looked.choices, chances, looked.places)
+        lists = along(worths, looked.candidates)
+        parts = enumerate(zip(looked.choices, lists, strict=False), looked.length)
+        chances = [self._chance_beside(length, choice, own) for length, (choice, own) in parts]
+        return LookupBranch(looked.choices, chances, looked.candidates)
 
-    def _beside(self, length: int, choice: int, worths: Sequence[float]) -> float:
+    def _chance_beside(self, length: int, choice: int, worths: Sequence[float]) -> float:
         """The chance of the token behind a match of ``length``, which is this ``choice`` of the drafter's, whose
         chances are ``worths``. A choice that the drafter likes better speaks against it: its chance reduces the odds of
         the match."""
@@ -93,7 +94,7 @@ class DraftWorth:
         for row, node in enumerate(tree, 1):
             own = worths[node.parent]
             if outcome is not None and row in looked_up:
-                chance = self._beside(outcome.length + node.depth - 1, node.choice, own)
+                chance = self._chance_beside(outcome.length + node.depth - 1, node.choice, own)
             else:
                 chance = own[node.choice]
             chance_of_row.append(chance_of_row[node.parent] * chance)

@@ -40,7 +40,7 @@ def test_choices_behind_each_candidate_are_those_of_the_definition(
     assert out.logits is not None
     expected, found = reference_candidates(out.logits[:count], rest=True), Candidates.allocate(count, CPU)
     pick_candidates(out, found, TILES)
-    assert torch.equal(found.places, expected.places) and torch.equal(found.logits, expected.logits)
+    assert torch.equal(found.tokens, expected.tokens) and torch.equal(found.logits, expected.logits)
     assert found.rest is not None and expected.rest is not None
     shares = [(each.rest - expected.logits[:, 0]).exp() for each in (found, expected)]  # type: ignore[operator]
     torch.testing.assert_close(*shares, atol=3e-6, rtol=1e-4)
@@ -51,9 +51,9 @@ def test_choices_behind_each_candidate_are_those_of_the_definition(
     for by in (tables, edges.scores):
         choices = DraftChoices.allocate(CPU, conditioned=True)
         choose_edges(found, by, block, choices, ids, bounded)
-        assert choices.places is not None and torch.equal(choices.tokens[:count], edges.tokens)
-        places = choices.places[:count, :, None] >> torch.arange(0, 16, 4) & 15
-        assert places.tolist() == lattice.places
+        assert choices.order is not None and torch.equal(choices.tokens[:count], edges.tokens)
+        places = choices.order[:count, :, None] >> torch.arange(0, 16, 4) & 15
+        assert places.tolist() == lattice.order
         chances = torch.tensor(lattice.behind)
         torch.testing.assert_close(choices.probabilities[:count], chances, atol=1e-6, rtol=1e-4)
-        assert not choices.places[count:].any()
+        assert not choices.order[count:].any()

@@ -85,9 +85,9 @@ class Grown:
         choices.probabilities.fill_(float("nan"))
         count = len(chances)
         if isinstance(chances, Lattice):
-            assert choices.places is not None
+            assert choices.order is not None
             choices.probabilities[:count] = torch.tensor(chances.behind)
-            choices.places[:count] = (torch.tensor(chances.places) << torch.arange(0, 16, 4)).sum(-1)
+            choices.order[:count] = (torch.tensor(chances.order) << torch.arange(0, 16, 4)).sum(-1)
         else:
             choices.probabilities[:count] = torch.tensor(chances).reshape(-1, CHOICES)
         choices.tokens[:] = token_at(torch.arange(16)[:, None], torch.arange(choices.tokens.shape[1]))
@@ -105,7 +105,7 @@ class Grown:
         assert self.parents.tolist() == parents.tolist()
         for field in fields(TreeRows):
             assert torch.equal(getattr(self.rows, field.name), getattr(rows, field.name)), field.name
-        places = [node.place if isinstance(chances, Lattice) else node.choice for node in tree]
+        places = [node.candidate if isinstance(chances, Lattice) else node.choice for node in tree]
         tokens = [
             guess[node.depth - 1] if node.choice == LOOKED_UP else token_at(node.depth - 1, place)
             for node, place in zip(tree, places, strict=True)
@@ -113,7 +113,7 @@ class Grown:
         assert self.ids.tolist() == [7, *tokens, *[7] * (16 - count)]
         assert record[PARENTS:][:16].tolist() == parents.tolist()
         assert record[NUMBERS:][1 : count + 1].tolist() == [node.choice for node in tree]
-        firsts = [token_at(node.depth - 1, node.place) for node in chain(len(chances), chances)]
+        firsts = [token_at(node.depth - 1, node.candidate) for node in chain(len(chances), chances)]
         assert record[DRAFTS:][: len(chances)].tolist() == self.choices.first_tokens[: len(chances)].tolist() == firsts
         assert self.choices.first_probabilities[: len(chances)].tolist() == [given[0] for given in chances]
         kept = record.view(torch.float32)[CHOICE_PROBABILITIES:][: 16 * CHOICES].view(16, CHOICES).tolist()

@@ -31,7 +31,7 @@ class DraftChoices:
     first_probabilities: Tensor
     """int64 and fp32 [16]: the chain of first choices; where these depend on the token before, ``grow_tree`` finds
     it."""
-    places: Tensor | None = None
+    order: Tensor | None = None
     """int32 [16, 16]: behind each candidate, which of its position's candidates the four choices are, 4 bits each, the
     first lowest; None where choices don't depend on the token before."""
 
@@ -43,15 +43,15 @@ class DraftChoices:
         if not conditioned:
             tokens, probabilities = zeros(CHOICES, dtype=torch.int64), zeros(CHOICES)
             return cls(tokens, probabilities, tokens[:, 0], probabilities[:, 0])
-        tokens, places = zeros(CANDIDATES, dtype=torch.int64), zeros(CANDIDATES, dtype=torch.int32)
-        return cls(tokens, zeros(CANDIDATES, CHOICES), zeros(dtype=torch.int64), zeros(), places)
+        tokens, order = zeros(CANDIDATES, dtype=torch.int64), zeros(CANDIDATES, dtype=torch.int32)
+        return cls(tokens, zeros(CANDIDATES, CHOICES), zeros(dtype=torch.int64), zeros(), order)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """What ``pick_candidates`` fills for the first n rows, the likeliest of each first."""
 
-    places: Tensor
+    tokens: Tensor
     """int64 [n, 16]: tokens as the head numbers them."""
     logits: Tensor
     """fp32 [n, 16]"""
@@ -69,13 +69,13 @@ def reference_candidates(logits: Tensor, rest: bool = False) -> Candidates:
     ``topk`` doesn't promise."""
     count = min(CANDIDATES, logits.shape[-1])
     least = logits.topk(count).values[:, -1]
-    places = []
+    best = []
     for row, lowest in zip(logits, least, strict=True):
         near = (~(row < lowest)).nonzero()[:, 0]
-        places.append(near[row[near].argsort(descending=True, stable=True)[:count]])
-    found = torch.stack(places)
-    best = logits.gather(-1, found)
-    return Candidates(found, best, logits.scatter(-1, found, float("-inf")).logsumexp(-1) if rest else None)
+        best.append(near[row[near].argsort(descending=True, stable=True)[:count]])
+    tokens = torch.stack(best)
+    rest_of = logits.scatter(-1, tokens, float("-inf")).logsumexp(-1) if rest else None
+    return Candidates(tokens, logits.gather(-1, tokens), rest_of)
 
 
 def reference_choices(logits: Tensor) -> tuple[Tensor, Tensor]:
@@ -86,14 +86,14 @@ def reference_choices(logits: Tensor) -> tuple[Tensor, Tensor]:
 
 def pick_choices(out: HeadOutput, choices: DraftChoices, tiles: Tiles) -> None:
     """``pick_rows``, with each row's four best tokens. ``tiles`` are those of ``head_rows``."""
-    found = choices.tokens, choices.probabilities, None
-    _launch(out, out.token, out.probability, out.peak, *found, tiles, MAX_ROWS, CHOICES)
+    firsts = out.token, out.probability, out.peak
+    _launch(out, *firsts, choices.tokens, choices.probabilities, None, tiles, MAX_ROWS, CHOICES)
 
 
 def pick_candidates(out: HeadOutput, candidates: Candidates, tiles: Tiles) -> None:
     """``reference_candidates`` of the first rows. ``tiles`` are those of ``head_rows``."""
-    found = candidates.places, candidates.logits, candidates.rest
-    _launch(out, None, None, None, *found, tiles, len(candidates.places), CANDIDATES)
+    count, wanted = len(candidates.tokens), (candidates.tokens, candidates.logits, candidates.rest)
+    _launch(out, None, None, None, *wanted, tiles, count, CANDIDATES)
 
 
 def _launch(
@@ -148,7 +148,7 @@ def _pick_choices(
     let_next_start()
     candidate = tl.reshape(candidate, (CHOICES * COLUMNS,))
     logit = tl.reshape(logit, (CHOICES * COLUMNS,))
-    kept = total * 0
+    mass = total * 0
     for index in tl.static_range(CHOICES):
         highest_left = tl.max(logit, axis=0)
         winner = tl.minimum(
@@ -156,7 +156,7 @@ def _pick_choices(
         )  # see `head.py`
         token_id = winner.to(tl.int64) if ids is None else tl.load(ids + winner)
         tl.store(choice_tokens + row * CHOICES + index, token_id)
-        kept += tl.exp(highest_left - highest)
+        mass += tl.exp(highest_left - highest)
         if rest_out is None:
             chance = tl.exp(highest_left - highest) * (1.0 / total)
             tl.store(choice_numbers + row * CHOICES + index, chance)
@@ -169,5 +169,5 @@ def _pick_choices(
         tl.store(probability + row, 1.0 / total)
         tl.store(peak + row, highest)
     else:
-        left = total - kept
+        left = total - mass
         tl.store(rest_out + row, tl.where(left > 0, tl.log(tl.where(left > 0, left, 1.0)) + highest, float("-inf")))

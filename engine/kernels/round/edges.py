@@ -36,8 +36,8 @@ class Edges(NamedTuple):
         if self.rest is not None:
             scores = torch.cat((scores, self.rest[:, None, None].expand(-1, scores.shape[1], 1)), dim=-1)
         chances = scores.softmax(-1)[..., : self.scores.shape[-1]]
-        places = self.scores.argsort(dim=-1, descending=True, stable=True)[..., :CHOICES]
-        return Lattice.of(chances.gather(-1, places).tolist(), places.tolist())
+        order = self.scores.argsort(dim=-1, descending=True, stable=True)[..., :CHOICES]
+        return Lattice.of(chances.gather(-1, order).tolist(), order.tolist())
 
 
 class Tables(NamedTuple):
@@ -57,12 +57,12 @@ def reference_edges(
     """Scores all pairs behind an ``anchor``. ``target_ids`` int64 [drafted vocabulary]: the target's ids of the head's
     tokens, None where they are the same. ``bounded``: only candidates count; else the others do, too, by their own
     logits."""
-    tokens = candidates.places if target_ids is None else target_ids[candidates.places]
+    tokens = candidates.tokens if target_ids is None else target_ids[candidates.tokens]
     channels = tables.before[befores(tokens, anchor)].float()
     if tables.weights is not None:
         weights = tables.weights.float()
         channels = channels * (weights[:, None] if weights.ndim == 2 else weights)
-    scores = candidates.logits[:, None] + channels @ tables.after[candidates.places].float().mT
+    scores = candidates.logits[:, None] + channels @ tables.after[candidates.tokens].float().mT
     return Edges(tokens, scores, None if bounded else candidates.rest)
 
 
@@ -82,14 +82,14 @@ def choose_edges(
 ) -> None:
     """``reference_edges`` behind the token with which ``block`` begins, and the ``lattice`` of these, into ``choices``.
     ``by`` may be the scores of all pairs, fp32 [n, 16, 16]."""
-    count = len(candidates.places)
-    assert choices.places is not None
+    count = len(candidates.tokens)
+    assert choices.order is not None
     tables = by if isinstance(by, Tables) else Tables(by, by)
     rank, weights = tables.before.shape[-1], tables.weights
     strides = (0, 0) if weights is None else (weights.stride(0), weights.stride(1) if weights.ndim == 3 else 0)
     _edges[(count, CANDIDATES // PARENTS)](
-        candidates.places, candidates.logits, None if bounded else candidates.rest, tables.before, tables.after,
-        weights, block, target_ids, choices.tokens, choices.probabilities, choices.places,
+        candidates.tokens, candidates.logits, None if bounded else candidates.rest, tables.before, tables.after,
+        weights, block, target_ids, choices.tokens, choices.probabilities, choices.order,
         RANK=rank, STRIDE=strides[0], BEFORE_STRIDE=strides[1], CHUNK=CHUNK, SCORED=isinstance(by, Tensor),
         CANDIDATES=CANDIDATES, CHOICES=CHOICES, PARENTS=PARENTS, num_warps=4,
     )  # fmt: skip
@@ -99,7 +99,7 @@ def choose_edges(
 def _edges(
     candidates: tl.tensor, logits: tl.tensor, rest_in: tl.tensor, before_table: tl.tensor, after_table: tl.tensor,
     weights: tl.tensor, block: tl.tensor, target_ids: tl.tensor, tokens: tl.tensor, probabilities: tl.tensor,
-    places: tl.tensor,
+    order: tl.tensor,
     RANK: tl.constexpr, STRIDE: tl.constexpr, BEFORE_STRIDE: tl.constexpr, CHUNK: tl.constexpr, SCORED: tl.constexpr,
     CANDIDATES: tl.constexpr, CHOICES: tl.constexpr, PARENTS: tl.constexpr,
 ) -> None:  # fmt: skip
@@ -143,8 +143,8 @@ def _edges(
         tl.store(probabilities + list_of * CHOICES + choice, tl.exp(best - peak) / total)
         packed |= first << (4 * choice)
         score = tl.where(candidate[None, :] == first[:, None], float("-inf"), score)
-    tl.store(places + list_of, packed)
+    tl.store(order + list_of, packed)
     tl.store(tokens + position * CANDIDATES + candidate, token, mask=tl.program_id(1) + candidate * 0 == 0)
 
 
-assert CANDIDATES == 16 and CHOICES == 4, "places are packed into 16 bits"
+assert CANDIDATES == 16 and CHOICES == 4, "candidates are packed into 16 bits"

@@ -2,7 +2,7 @@
 drafter's choices, or of these and what ``lookup`` found. Runs after ``verify_width``, whose numbers it reads. A tree
 grows node by node, fifteen at most, so one warp is as fast as any. Choices that are the same behind any token and
 choices behind sixteen candidates (``edges``) grow alike: ``BEFORES`` lists stand at each position, 1 or 16, and a node
-goes on with the list of its place."""
+goes on with the list behind its candidate."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def grow_tree(state: RoundState, numbers: Tensor, ids: Tensor, tree: DraftTree, 
     gets the rows' tokens. The tree has at most ``state.width`` rows and the depth of a chain of ``state.draft_width``.
     ``text``: given behind ``look_up``, whose find enters the tree as far as the draft goes."""
     assert state.record.shape == (TREE_RECORD_SIZE,) and numbers.shape == (NUM_NUMBERS,)
-    choices, befores = tree.choices, 1 if tree.choices.places is None else CANDIDATES
+    choices, befores = tree.choices, 1 if tree.choices.order is None else CANDIDATES
     _grow[(1,)](
-        state.numbers, numbers, choices.tokens, choices.probabilities, choices.places, choices.first_tokens,
+        state.numbers, numbers, choices.tokens, choices.probabilities, choices.order, choices.first_tokens,
         choices.first_probabilities, ids, tree.parents, tree.rows.depths, tree.rows.paths, tree.rows.trunk,
         None if text is None else text.ids, None if text is None else text.best,
         CHOICES=CHOICES, BEFORES=befores, WIDE=choices.tokens.shape[1], LOOKS=text is not None, SHORTEST=SHORTEST,
@@ -91,7 +91,7 @@ def _grow(
     numbers: tl.tensor,
     choice_tokens: tl.tensor,
     choice_probabilities: tl.tensor,
-    choice_places: tl.tensor,
+    choice_order: tl.tensor,
     first_tokens: tl.tensor,
     first_probabilities: tl.tensor,
     ids: tl.tensor,
@@ -121,7 +121,7 @@ def _grow(
         cost = tl.load(numbers + VERIFY_MS + lane)
         most = tl.load(state + AT_WIDTH)
 
-        # The worth of each choice, by position and place before; below zero for one that can't be had.
+        # The worth of each choice, by position and candidate before; below zero for one that can't be had.
         row = tl.arange(0, 16 * BEFORES)
         live = row // BEFORES < width - 1
         confidence = tl.load(choice_probabilities + row * CHOICES, mask=live, other=0.0)
@@ -142,14 +142,14 @@ def _grow(
             drafts = tl.load(choice_tokens + lane * WIDE)
         else:
             # The chain of first choices, each behind the one before it.
-            packed = tl.load(choice_places + row)
+            packed = tl.load(choice_order + row)
             firsts = tl.zeros((16,), tl.int32)
-            place = 0
+            candidate = 0
             for position in range(0, width - 1):
-                firsts = tl.where(lane == position, position * BEFORES + place, firsts)
-                place = _entry(packed, position * BEFORES + place) & 15
-            place = tl.load(choice_places + firsts) & 15
-            drafts = tl.load(choice_tokens + lane * WIDE + place)
+                firsts = tl.where(lane == position, position * BEFORES + candidate, firsts)
+                candidate = _entry(packed, position * BEFORES + candidate) & 15
+            candidate = tl.load(choice_order + firsts) & 15
+            drafts = tl.load(choice_tokens + lane * WIDE + candidate)
             sure = tl.load(choice_probabilities + firsts * CHOICES)
         if LOOKS:
             # The looked up chain, by position: which choice each token is, and how likely. See
@@ -157,20 +157,20 @@ def _grow(
             length, distance, guess, count = found_chain(state, text, best_in, lane, width, SHORTEST, PLACES, PROGRAMS)
             looked = lane < tl.where(whole, 0, count)
             if BEFORES == 1:
-                beside_place = lane
-                chosen_place = number
+                beside_candidate = lane
+                candidates = number
                 own_worth = worth
             else:
-                candidate = tl.arange(0, WIDE)[None, :]
-                same = tl.load(choice_tokens + lane[:, None] * WIDE + candidate) == guess[:, None]
-                beside_place = tl.min(tl.where(same, candidate, WIDE), 1)
-                beside_place = tl.where(beside_place == WIDE, 0, beside_place)
-                list_of = lane * BEFORES + tl.where(lane > 0, _entries(beside_place, lane - 1), 0)
-                chosen_place = (tl.load(choice_places + list_of)[:, None] >> (4 * number)) & 15
+                each = tl.arange(0, WIDE)[None, :]
+                same = tl.load(choice_tokens + lane[:, None] * WIDE + each) == guess[:, None]
+                beside_candidate = tl.min(tl.where(same, each, WIDE), 1)
+                beside_candidate = tl.where(beside_candidate == WIDE, 0, beside_candidate)
+                list_of = lane * BEFORES + tl.where(lane > 0, _entries(beside_candidate, lane - 1), 0)
+                candidates = (tl.load(choice_order + list_of)[:, None] >> (4 * number)) & 15
                 own = tl.reshape(tl.arange(0, BEFORES)[None, :] + lane[:, None] * BEFORES, (16, BEFORES, 1))
                 every = tl.reshape(worth, (16, BEFORES, CHOICES))
                 own_worth = tl.sum(tl.where(own == list_of[:, None, None], every, 0.0), 1)
-            same = tl.load(choice_tokens + lane[:, None] * WIDE + chosen_place) == guess[:, None]
+            same = tl.load(choice_tokens + lane[:, None] * WIDE + candidates) == guess[:, None]
             beside_choice = tl.min(tl.where(same, number, CHOICES), 1)
             accepted_share = tl.load(numbers + MATCHES + tl.minimum(length + lane, LONGEST), mask=looked, other=0.0)
             liked = tl.where(number < beside_choice[:, None], tl.maximum(own_worth, 0.0), 0.0)
@@ -199,7 +199,7 @@ def _grow(
             what = tl.where(offer == 0, 16 + _entry(beside_choice, 0), what)
         node_chance = tl.where(lane == 0, 1.0, 0.0)
         node_what = tl.zeros((16,), tl.int32)
-        node_place = tl.zeros((16,), tl.int32)
+        node_candidate = tl.zeros((16,), tl.int32)
         on_trunk = tl.zeros((16,), tl.int32)
         tip = 0
         nodes = 0
@@ -226,12 +226,12 @@ def _grow(
                     first_choice = tl.where(was_looked_up & (goes_on == 0), 1, 0)
                 siblings, children = depth - 1, depth
                 if BEFORES > 1:
-                    siblings = siblings * BEFORES + _entry(node_place, parent)
-                    place = (_entry(packed, siblings) >> (4 * choice)) & 15
+                    siblings = siblings * BEFORES + _entry(node_candidate, parent)
+                    candidate = (_entry(packed, siblings) >> (4 * choice)) & 15
                     if LOOKS:
-                        place = tl.where(choice < CHOICES, place, _entry(beside_place, depth - 1))
-                    node_place = tl.where(lane == node, place, node_place)
-                    children = children * BEFORES + place
+                        candidate = tl.where(choice < CHOICES, candidate, _entry(beside_candidate, depth - 1))
+                    node_candidate = tl.where(lane == node, candidate, node_candidate)
+                    children = children * BEFORES + candidate
                 sibling_worth = tl.where(sibling < CHOICES, _offered(worth, siblings * CHOICES + sibling, behind), -1.0)
                 first = _offered(worth, children * CHOICES + first_choice, best)
                 waiting = tl.where(taken, -1.0, waiting)
@@ -270,14 +270,14 @@ def _grow(
         numbers_of = tl.sum(tl.where(here, (node_what % 16)[None, :], 0), 1)
         drafted = (lane >= 1) & (lane <= chosen)
         of_drafter = drafted & (numbers_of < CHOICES)
-        place_of = numbers_of
+        candidate_of = numbers_of
         if BEFORES > 1:
-            place_of = tl.sum(tl.where(here, node_place[None, :], 0), 1)
+            candidate_of = tl.sum(tl.where(here, node_candidate[None, :], 0), 1)
             # What stood behind each row, which is what the host asks about.
-            list_of = depths * BEFORES + place_of
-            told = ((lane <= chosen) & (depths < width - 1))[:, None]
-            given = tl.load(choice_probabilities + list_of[:, None] * CHOICES + number, mask=told, other=0.0)
-        token = tl.load(choice_tokens + (depths - 1) * WIDE + place_of, mask=of_drafter, other=0)
+            list_of = depths * BEFORES + candidate_of
+            asked = ((lane <= chosen) & (depths < width - 1))[:, None]
+            given = tl.load(choice_probabilities + list_of[:, None] * CHOICES + number, mask=asked, other=0.0)
+        token = tl.load(choice_tokens + (depths - 1) * WIDE + candidate_of, mask=of_drafter, other=0)
         if LOOKS:
             token = tl.where(of_drafter, token, _entries(guess, depths - 1).to(tl.int64))
 

@@ -46,8 +46,8 @@ def walk(
     """``reference_walk`` of all ``candidates``, from the token with which ``block`` begins: fills as many places of
     ``token`` int64 and ``probability`` fp32."""
     _walk[(1,)](
-        candidates.logits, candidates.places, states, predecessors, successors, block, target_ids, token, probability,
-        COUNT=len(candidates.places), RANK=predecessors.shape[1], CANDIDATES=CANDIDATES, num_warps=4,
+        candidates.logits, candidates.tokens, states, predecessors, successors, block, target_ids, token, probability,
+        COUNT=len(candidates.tokens), RANK=predecessors.shape[1], CANDIDATES=CANDIDATES, num_warps=4,
     )  # fmt: skip
 
 

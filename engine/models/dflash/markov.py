@@ -67,22 +67,22 @@ class MarkovPicker:
 
     def _tables(self, candidates: Candidates, rows: Tensor, anchor: int | Tensor, ids: Tensor | None) -> Tables:
         weights = self._weights()
-        tokens = candidates.places if ids is None else ids[candidates.places]
+        tokens = candidates.tokens if ids is None else ids[candidates.tokens]
         return Tables(weights.before, weights.after, gates(weights, rows, befores(tokens, anchor)))
 
     def edges(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Edges:
         """Only the likeliest tokens before correction are candidates; all others have together what they had."""
-        found = reference_candidates(logits, rest=True)
-        return reference_edges(found, self._tables(found, rows, anchor, ids), anchor, ids, bounded=False)
+        candidates = reference_candidates(logits, rest=True)
+        return reference_edges(candidates, self._tables(candidates, rows, anchor, ids), anchor, ids, bounded=False)
 
     def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: DraftChoices | None, tiles: Tiles) -> None:
         if choices is None:
             markov(out, rows, self._weights(), block, self._most, tiles)
             return
-        found = Candidates.allocate(self._most, rows.device)
-        pick_candidates(out, found, tiles)
-        tables = self._tables(found, rows[: self._most], block[0], out.ids)
-        choose_edges(found, tables, block, choices, out.ids, bounded=False)
+        candidates = Candidates.allocate(self._most, rows.device)
+        pick_candidates(out, candidates, tiles)
+        tables = self._tables(candidates, rows[: self._most], block[0], out.ids)
+        choose_edges(candidates, tables, block, choices, out.ids, bounded=False)
 
 
 def markov_parts(

@@ -83,20 +83,20 @@ class SelectorPicker:
         return Tables(*books, selector.hidden_projection(rows))
 
     def pick(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Draft:
-        found, (before, after, states) = reference_candidates(logits), self._tables(rows)
+        candidates, (before, after, states) = reference_candidates(logits), self._tables(rows)
         assert states is not None
-        return Draft(*reference_walk(found.logits, found.places, states, before, after, anchor, ids))
+        return Draft(*reference_walk(candidates.logits, candidates.tokens, states, before, after, anchor, ids))
 
     def edges(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Edges:
         return reference_edges(reference_candidates(logits), self._tables(rows), anchor, ids)
 
     def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: DraftChoices | None, tiles: Tiles) -> None:
-        found = Candidates.allocate(self._most, rows.device)
-        pick_candidates(out, found, tiles)
+        candidates = Candidates.allocate(self._most, rows.device)
+        pick_candidates(out, candidates, tiles)
         tables = self._tables(rows[: self._most])
         if choices is not None:
-            choose_edges(found, tables, block, choices, out.ids)
+            choose_edges(candidates, tables, block, choices, out.ids)
             return
         before, after, states = tables
         assert states is not None
-        walk(found, states, before, after, block, out.token, out.probability, out.ids)
+        walk(candidates, states, before, after, block, out.token, out.probability, out.ids)

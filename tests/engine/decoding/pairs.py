@@ -365,12 +365,12 @@ def _tell(launches: RoundLaunches, drafts: Drafts) -> None:
             return
         choices = tree.choices
         choices.probabilities[:15] = torch.tensor(drafts.given)
-        if choices.places is None:
+        if choices.order is None:
             choices.tokens[:15] = found
         else:
             ids, lattice = drafts.lattice(int(state.cursor) + 1, 15)
             choices.tokens[:15] = torch.tensor(ids)
-            choices.places[:15] = (torch.tensor(lattice.places) << torch.arange(0, 16, 4)).sum(-1)
+            choices.order[:15] = (torch.tensor(lattice.order) << torch.arange(0, 16, 4)).sum(-1)
 
     rows.draft = draft  # type: ignore[method-assign]
 

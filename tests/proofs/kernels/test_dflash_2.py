@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpre
 def test_a_walk(few: bool) -> None:
     """``few``: among a hundred of two hundred tokens."""
     found = reference_candidates(noise(7, 100))
-    scores, candidates = found.logits, found.places
+    scores, candidates = found.logits, found.tokens
     states, before, after = noise(7, 32, seed=1), noise(200, 32, seed=2), noise(100, 32, seed=3)
     target_ids = torch.arange(100) * 2 + 1 if few else None
     token, chance = torch.zeros(16, dtype=torch.int64), torch.zeros(16)
