@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from engine.kernels.round.edges import Edges
+from engine.kernels.round.lattice import Edges
 from engine.kernels.round.tree_rows import TreeRows
 from engine.speculation.trees import CHOICES, Lattice, Node, best_first, in_rows
 

@@ -1,5 +1,5 @@
 """Picks the drafter's best tokens for each position: its four choices where trees are drafted, or sixteen candidates,
-of which a selector or a Markov head makes choices (``edges``)."""
+of which a selector or a Markov head makes choices (``lattice``)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CANDIDATES = 16
 @dataclass(frozen=True, slots=True)
 class DraftChoices:
     """The choices of which a tree is grown, the likeliest of each position first: as they are behind any token
-    (``pick_choices``), or behind each of sixteen candidates of the position before (``edges``)."""
+    (``pick_choices``), or behind each of sixteen candidates of the position before (``lattice``)."""
 
     tokens: Tensor
     """int64 [16, 4]: the four best tokens of each row; or its candidates, [16, 16]."""

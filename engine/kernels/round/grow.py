@@ -1,7 +1,7 @@
 """Decides on the device which tree of drafts to verify, as ``speculation.auto.Auto`` does for trees: one of the
 drafter's choices, or of these and what ``lookup`` found. Runs after ``verify_width``, whose numbers it reads. A tree
 grows node by node, fifteen at most, so one warp is as fast as any. Choices that are the same behind any token and
-choices behind sixteen candidates (``edges``) grow alike: ``BEFORES`` lists stand at each position, 1 or 16, and a node
+those behind sixteen candidates (``lattice``) grow alike: at each position stand ``BEFORES`` lists, 1 or 16, and a node
 goes on with the list behind its candidate."""
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ...kernels.decode.products.head import HeadOutput
 from ...kernels.decode.tiling.tiles import Tiles
 from ...kernels.round.choices import Candidates, DraftChoices, pick_candidates, reference_candidates
-from ...kernels.round.edges import Edges, Tables, befores, choose_edges, reference_edges
+from ...kernels.round.lattice import Edges, Tables, befores, choose_edges, reference_edges
 from ...kernels.round.markov import MarkovWeights, gates, markov, reference_markov
 from ...kernels.toolchain.jit import MAX_ROWS
 from ..drafter import Draft

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ...kernels.decode.products.head import HeadOutput, pick_rows
 from ...kernels.decode.tiling.tiles import Tiles
 from ...kernels.round.choices import Candidates, DraftChoices, pick_candidates, pick_choices, reference_candidates
-from ...kernels.round.edges import Edges, Tables, choose_edges, reference_edges
+from ...kernels.round.lattice import Edges, Tables, choose_edges, reference_edges
 from ...kernels.round.walk import reference_walk, walk
 from ...kernels.toolchain.jit import MAX_ROWS
 from ..drafter import Draft

@@ -10,7 +10,7 @@ import torch
 from engine.kernels.decode.products.head import HeadOutput, head_rows
 from engine.kernels.decode.tiling.tiles import Tiles
 from engine.kernels.round.choices import Candidates, DraftChoices, pick_candidates, reference_candidates
-from engine.kernels.round.edges import Tables, choose_edges, reference_edges
+from engine.kernels.round.lattice import Tables, choose_edges, reference_edges
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.kernels.weights.plain import PlainWeight
 from tests.kernels.tensors import CPU, noise
