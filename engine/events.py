@@ -127,6 +127,9 @@ class EngineReady:
     """How the drafter guesses; None without one, and where that isn't known."""
     floor_ms: float | None = None
     """Milliseconds in which the memory reads the target's weights for one token; None where its pace isn't known."""
+    pass_ms: tuple[float, ...] = ()
+    """Entry r - 1: milliseconds of the target's pass over r rows, as timed on this machine; 0 where it wasn't. Empty
+    where none was timed, and where that isn't known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +238,7 @@ _EVENT_TYPES: dict[str, type] = {cls.__name__: cls for cls in get_args(Event)}
 _LEFT_OUT: dict[str, Any] = {
     "server": "", "dialect": "", "times": "engine", "recurs": False, "calls": None, "sampling": None,
     "source": None, "match": None, "by_source": (), "ahead": False, "alone_ms": None,
-    "floor_ms": None, "num_rounds": None,
+    "floor_ms": None, "pass_ms": (), "num_rounds": None,
 }  # fmt: skip
 """Fields that came after events were first written as JSON, with the values at which they are left out."""
 
@@ -259,6 +262,8 @@ def event_from_dict(data: dict[str, Any]) -> Event:
     values = _known(cls, data)
     if cls is TurnFinished:
         values["statistics"] = statistics_from_dict(values["statistics"])
+    if "pass_ms" in values:
+        values["pass_ms"] = tuple(values["pass_ms"])
     event: Event = cls(**values)
     return event
 

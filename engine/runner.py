@@ -25,7 +25,7 @@ from .loading.choose_rounds import Tiling, choose_rounds, derived_tiles, kept_ti
 from .loading.memory_plan import MemoryPlan
 from .loading.pair_loader import Emit, LoadCancelled, PairLoader, thread_choice, use_fitting_threads
 from .loading.precompile import Compiling
-from .measured.costs import time_rounds
+from .measured.costs import time_rounds, timed_passes
 from .measured.store import known_costs
 from .speculation.auto import Auto
 from .speculation.costs import CostTable
@@ -117,7 +117,8 @@ class Runner:
         runner.prepare_rounds(loaded.plan, emit)
         if options.time_rounds:
             runner.learn_costs()
-        emit(loaded.ready(runner.max_block_size, perf_counter() - started))
+        ready = loaded.ready(runner.max_block_size, perf_counter() - started)
+        emit(ready if runner.costs is None else replace(ready, pass_ms=timed_passes(runner.costs)))
         return runner
 
     def answer(self, ask: Ask, drain: Drain) -> Iterator[Event]:

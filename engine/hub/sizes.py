@@ -24,6 +24,8 @@ class PairSize:
     target: str
     weights: dict[WeightFormat, int]
     """Bytes of the target's weights in each format that is made of bf16."""
+    token: dict[WeightFormat, int]
+    """Bytes of these that a pass over one row reads: what a token takes without speculation, at the least."""
     drafter: int
     """Bytes of the drafter as it was trained."""
     draftings: tuple[int, ...]
@@ -81,6 +83,7 @@ def known_sizes() -> tuple[PairSize, ...]:
         PairSize(
             each["target"],
             each["weights"],
+            each["token"],
             each["drafter"],
             tuple(each["draftings"]),
             {int(context): nbytes for context, nbytes in each["caches"].items()},

@@ -59,8 +59,13 @@ def one_row_floor_ms(target: TargetModel, device: torch.device) -> float | None:
     sooner. None on a CPU, whose caches hold a small model, and where the memory's pace can't be measured."""
     if device.type != "cuda" or (pace := memory_pace(device)) is None:
         return None
+    return token_bytes(target) / pace * 1e3
+
+
+def token_bytes(target: TargetModel) -> int:
+    """Bytes of the weights that a pass over one row reads."""
     weights, moe = weight_bytes(target), target.config.moe
-    return (weights.body + weights.head + weights.expert * (moe.top_k if moe else 0)) / pace * 1e3
+    return weights.body + weights.head + weights.expert * (moe.top_k if moe else 0)
 
 
 def memory_pace(device: torch.device) -> float | None:

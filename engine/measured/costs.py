@@ -56,6 +56,12 @@ def time_rounds(decoder: Decoder, text: Sequence[int]) -> CostTable | None:
     return CostTable(tuple(contexts[: len(costs)]), tuple(costs))
 
 
+def timed_passes(table: CostTable) -> tuple[float, ...]:
+    """Milliseconds of the target's pass by its rows, at the first context, as ``EngineReady.pass_ms`` tells them."""
+    verify = enumerate(table.costs[0].verify, 1)
+    return tuple(round(cost, 3) if rows in (*WIDTHS, *WIDE_ROWS) else 0.0 for rows, cost in verify)
+
+
 def _widened(costs: RoundCosts, first: RoundCosts) -> RoundCosts:
     """Adds the costs of wide passes, which were timed at the ``first`` context only: a row of theirs is taken to cost
     as much more here as a row of a pass of sixteen does."""

@@ -26,8 +26,12 @@ Standing = Literal["ok", "note", "broken"]
 
 NEEDED_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "huggingface_hub")
 OPTIONAL_PACKAGES = ("triton", "flash_attn")
-TRITON_SEEN = {"3.6": "", "3.7": "Kernels were checked with Triton 3.7.1, but all speeds were measured with 3.6."}
-"""By version, what there is to say of Triton where the kernels run on it as they should; of others nobody knows."""
+TRITON_KNOWN = {
+    "3.6.0": "Known good: the kernels were checked and measured with it.",
+    "3.7.1": "Known good: the kernels were checked with it. Speeds were measured with 3.6.0.",
+}
+"""By version, what is known of Triton: with these the tests interpret and compile the kernels."""
+TRITON_UNKNOWN = f"Nobody has tried the kernels with this Triton. Known good: {', '.join(TRITON_KNOWN)}."
 HEADS = (("target", 256), ("target", 512), ("drafter", 128))
 """Sizes of attention heads in the published pairs."""
 
@@ -65,13 +69,12 @@ def packages() -> Iterator[Finding]:
     for name in OPTIONAL_PACKAGES:
         version = version_of(name)
         hint = triton_hint(version) if name == "triton" and version else ""
-        yield Finding("versions", name, version, "note" if hint else "ok", hint)
+        yield Finding("versions", name, version, "note" if hint == TRITON_UNKNOWN else "ok", hint)
 
 
 def triton_hint(installed: str) -> str:
-    """What there is to say of a version of Triton; "" of the one that everything was measured with."""
-    unknown = "Nobody has tried the kernels with this Triton: 3.6 is the one that everything was measured with."
-    return TRITON_SEEN.get(".".join(installed.split(".")[:2]), unknown)
+    """What is known of a version of Triton; a build of its own (``3.7.1+git``) is that version."""
+    return TRITON_KNOWN.get(installed.partition("+")[0], TRITON_UNKNOWN)
 
 
 def _machine() -> Iterator[Finding]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dflash_tui.app.glyphs import large_number
-from dflash_tui.app.widgets.gauge_panel import GAP, WISHES, heights, note_text, widths
-from dflash_tui.app.widgets.gauges import Gauge, HistogramGauge, PositionGauge, RateGauge
+from dflash_tui.app.widgets.gauge_panel import GAP, WISHES, GaugePanel, heights, note_text, widths
+from dflash_tui.app.widgets.gauges import Gauge, HistogramGauge, PassGauge, PositionGauge, RateGauge
 
 from .conftest import Driver, Launch
 
@@ -81,6 +83,19 @@ async def test_a_click_on_a_bar_picks_it(chat: Driver) -> None:
     await chat.until(lambda: chat.screen.viewer.position is not None)
     history = chat.screen.chat.reducer.turn.rounds
     assert history.accepted[chat.screen.viewer.position.step] == 0
+
+
+async def test_what_a_check_costs_is_drawn_where_it_was_timed(launch: Launch) -> None:
+    async with launch(size=(120, 40)) as chat:
+        await chat.ask_and_wait()
+        gauges, gauge = chat.screen.query_one(GaugePanel), chat.screen.query_one(PassGauge)
+        assert not gauge.display, "nobody timed passes"
+        gauges.show(replace(gauges.facts, pass_ms=(10.0, 11.0, 0.0, 20.0), rows=3))
+        await chat.until(lambda: gauge.size.height >= gauge.least)
+        title, *rows, below = gauge.render().plain.splitlines()
+        assert title.rstrip() == "check by rows, 10 to 20 ms"
+        assert [gauge.column_at(at) for at, glyph in enumerate(rows[-1]) if glyph != " "] == [0, 1, 3]
+        assert gauge.column_at(below.index("▲")) == 2
 
 
 async def test_a_gauge_is_drawn_again_only_when_its_part_changed(chat: Driver) -> None:

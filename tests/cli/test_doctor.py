@@ -17,8 +17,10 @@ import pytest
 from dflash_tui.cli.commands import doctor
 from dflash_tui.core.exit_codes import ExitCode
 from engine.errors import WeightsFailure
+from engine.hub.sizes import size_of
 from engine.tools import doctor as engine_doctor
 from engine.tools.doctor import Finding
+from engine.tools.gpus import Gpu
 from support.eagle import eagle_config
 
 from .conftest import Program
@@ -94,11 +96,24 @@ def test_a_source_tree_that_is_not_installed(
     assert program.code == ExitCode.OK and ["dflash-chat", "not installed (source tree)"] in said
 
 
-@pytest.mark.parametrize(("installed", "said"), [("3.6.0", ""), ("3.7.1", "measured with 3.6"), ("4.0", "Nobody")])
+@pytest.mark.parametrize(("installed", "said"), [("3.6.0", "Known"), ("3.7.1+git1", "Known"), ("4.0", "Nobody")])
 def test_it_says_which_triton_is_known_good(installed: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_doctor, "version_of", lambda name: installed)
     (found,) = (each for each in engine_doctor.packages() if each.name == "triton")
-    assert said in str(found.hint) and (found.standing == "ok") == (not said)
+    assert str(found.hint).startswith(said) and (found.standing == "ok") == (said == "Known")
+
+
+def test_the_ceiling_of_a_card_is_told_by_model(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes of a pass over one row, by the pace that was measured: of a mixture those of a few experts."""
+    facts = {"name": "A card", "read_per_second_bytes": 4 * 10**12}
+    monkeypatch.setattr(doctor, "examine", lambda: iter([Finding("gpu", "cuda:0", facts)]))
+    monkeypatch.setattr(doctor, "first_gpu", lambda: Gpu("A card", 10**11, 10**11))
+    said = program.run("doctor").out.decode()
+    assert "read per second 4.00 TB" in said and "the memory reads 4.00 TB in a second" in said
+    row = next(line.split() for line in said.splitlines() if line.split()[:2] == ["gemma-4-26B-A4B-it", "bf16"])
+    mixture = size_of("google/gemma-4-26B-A4B-it")
+    assert mixture is not None and row[-1] == f"{4e12 / mixture.token['bf16']:.0f}"
+    assert mixture.token["bf16"] < mixture.weights["bf16"] / 5
 
 
 def test_an_attention_that_does_not_run_says_why(program: Program) -> None:

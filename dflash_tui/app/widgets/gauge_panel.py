@@ -16,7 +16,7 @@ from dflash_tui.core.source import Feature
 from engine.commands import MAX_TEMPERATURE, MIN_BLOCK_SIZE, BlockSize, GenerationSettings
 from engine.rounds.statistics import MAX_DRAFT
 
-from .gauges import NARROW_PITCH, Gauge, HistogramGauge, PositionGauge, RateGauge
+from .gauges import NARROW_PITCH, Gauge, HistogramGauge, PassGauge, PositionGauge, RateGauge
 from .meters import ContextGauge, CostGauge
 from .slider import PACES, BlockSlider, PaceSlider, TemperatureSlider
 
@@ -36,13 +36,16 @@ class Wish:
 
 WISHES: Mapping[str, Wish] = {
     "rate": Wish(5, 10), "histogram": Wish(3, 12), "positions": Wish(3, 12), "cost": Wish(2, 2),
-    "context": Wish(1, 1),
+    "context": Wish(1, 1), "passes": Wish(3, 12),
 }  # fmt: skip
 """The gauges by importance; on the screen they stand in the order of ``GaugePanel.compose``."""
-CHARTS, CHART_WIDTH = {"histogram", "positions"}, (MAX_DRAFT + 1) * NARROW_PITCH
+CHARTS, CHART_WIDTH = {"histogram", "positions", "passes"}, (MAX_DRAFT + 1) * NARROW_PITCH
 """Gauges with a column for each number of guesses, and the cells that these take at least."""
-FIRST_GROWTH = (("rate", 7), ("histogram", 4), ("positions", 4))
-LATER_GROWTH = (("histogram", 6), ("positions", 6), ("rate", 10), ("histogram", 12), ("positions", 12))
+FIRST_GROWTH = (("rate", 7), ("histogram", 4), ("positions", 4), ("passes", 4))
+LATER_GROWTH = (
+    ("histogram", 6), ("positions", 6), ("passes", 6), ("rate", 10), ("histogram", 12),
+    ("positions", 12), ("passes", 12),
+)  # fmt: skip
 """What rows left over go to, before and after blank rows between the gauges: which one, and up to which height."""
 
 
@@ -109,12 +112,15 @@ class GaugePanel(Container):
         yield RateGauge(id="rate")
         yield HistogramGauge(id="histogram")
         yield PositionGauge(id="positions")
+        yield PassGauge(id="passes")
         yield CostGauge(id="cost")
         yield ContextGauge(id="context")
         yield Static(classes="missing")
 
     def show(self, facts: GaugeFacts) -> None:
-        self.facts = facts
+        known, self.facts = bool(self.facts.pass_ms), facts
+        if known != bool(facts.pass_ms):
+            self.share_room()
         for gauge in self.query(Gauge):
             gauge.show(facts)
 
@@ -125,9 +131,11 @@ class GaugePanel(Container):
         """Give every gauge its place, by the panel's size and by what there is to show."""
         if not self.size.area:
             return
-        lacking = CHARTS if self.size.height > 1 and self.size.width < CHART_WIDTH else set()
-        wanted = [name for name in WISHES if name not in lacking]
         in_a_row = self.size.height == 1
+        lacking = CHARTS if not in_a_row and self.size.width < CHART_WIDTH else set()
+        if in_a_row or not self.facts.pass_ms:
+            lacking = lacking | {"passes"}
+        wanted = [name for name in WISHES if name not in lacking]
         if in_a_row:
             compact = {name: self.query_one(f"#{name}", Gauge).compact_width for name in wanted}
             shown = widths(self.size.width, compact)

@@ -11,7 +11,16 @@ from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 
-from dflash_tui.core.figures.labels import AS_FAST, KEPT, RIGHT_SO_FAR, SPEED_UP, TOKENS_PER_ROUND, TOKENS_PER_SECOND
+from dflash_tui.core.figures.labels import (
+    AS_FAST,
+    CHECKING,
+    KEPT,
+    PASSES,
+    RIGHT_SO_FAR,
+    SPEED_UP,
+    TOKENS_PER_ROUND,
+    TOKENS_PER_SECOND,
+)
 from dflash_tui.core.figures.statistics import CLOCKS, Rate
 from dflash_tui.core.figures.tables import GaugeFacts
 from dflash_tui.core.text.counted import counted
@@ -313,6 +322,37 @@ class PositionGauge(ColumnChart):
 
     def compact(self) -> Content:
         return _labelled(f"{RIGHT_SO_FAR.short} 1", bars(self._rates, 1)[0], "$verdict-bonus")
+
+
+class PassGauge(ColumnChart):
+    """What the target's pass costs by its rows, where that was timed, and the rows of the round on show."""
+
+    section = "passes"
+    columns = MAX_DRAFT + 1
+
+    def redraw_key(self, facts: GaugeFacts) -> object:
+        return facts.pass_ms, facts.rows
+
+    def lines(self, height: int) -> list[Content]:
+        known = [each for each in self.facts.pass_ms[: self.columns] if each]
+        rows = bars(self._timed, max(height - 2, 1))
+        line = axis({0: "1", 4: "5", 9: "10", MAX_DRAFT: str(self.columns)}, self.columns, self.pitch)
+        below = Content.styled(line, MUTED)
+        if self.facts.rows:
+            at = min(self.facts.rows - 1, MAX_DRAFT) * self.pitch
+            below = Content.assemble((f"{line[:at]:<{at}}", MUTED), ("▲", "bold $primary"), (line[at + 1 :], MUTED))
+        return [
+            self.title(f"{PASSES.name}, {known[0]:.3g} to {known[-1]:.3g} ms" if known else PASSES.name),
+            *(Content.styled(self.widened(row), "$verdict-accepted") for row in rows),
+            below,
+        ]
+
+    @property
+    def _timed(self) -> list[float]:
+        return scaled(self.facts.pass_ms[: self.columns])
+
+    def compact(self) -> Content:
+        return _labelled(f"{CHECKING.name} 1", bars(self._timed, 1)[0], "$verdict-accepted")
 
 
 def _labelled(left: str, chart: str, style: str) -> Content:

@@ -48,13 +48,18 @@ def doctor(as_json: bool, memory: str | None) -> int:
         findings.append(finding)
         if not as_json:
             _print_line(finding, new_section=len(findings) == 1 or findings[-2].section != finding.section)
-    gpu = first_gpu()
+    gpu, pace = first_gpu(), _pace(findings)
     if as_json:
-        say(json.dumps({**_as_object(findings), "sizes": size_objects(gpu)}, indent=2))
+        say(json.dumps({**_as_object(findings), "sizes": size_objects(gpu, pace)}, indent=2))
     else:
-        say("\n".join(["sizes", *(f"  {line}" for line in size_lines(gpu))]))
+        say("\n".join(["sizes", *(f"  {line}" for line in size_lines(gpu, pace))]))
     broken = [finding for finding in findings if finding.standing == "broken"]
     return exit_code_for(broken[0].kind) if broken else ExitCode.OK
+
+
+def _pace(findings: Iterable[Finding]) -> int | None:
+    """Bytes that the memory of the first GPU was measured to read in a second."""
+    return next((each.value.get("read_per_second_bytes") for each in findings if each.name == "cuda:0"), None)
 
 
 def _plan_for(what: str, as_json: bool) -> int:
@@ -142,7 +147,13 @@ def _text(name: str, value: Any) -> str:
         case bool():
             return "yes" if value else "no"
         case int() if name.endswith("bytes"):
-            return f"{value / 1e9:.1f} GB" if value >= 1e9 else f"{value / 1e6:.1f} MB"
+            return (
+                f"{value / 1e12:.2f} TB"
+                if value >= 1e12
+                else f"{value / 1e9:.1f} GB"
+                if value >= 1e9
+                else f"{value / 1e6:.1f} MB"
+            )
         case None:
             return "-"
         case _:

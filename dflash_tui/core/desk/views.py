@@ -117,14 +117,16 @@ def gauge_facts(chat: Chat, turn: Turn | None, snapshot: TurnSnapshot) -> GaugeF
         times=ready.times if ready else "engine",
         num_prompt_tokens=turn.num_prompt_tokens if turn else 0,
         num_reused_tokens=turn.num_reused_tokens if turn else 0,
+        pass_ms=ready.pass_ms if ready else (),
         rows=turn.rounds.verified[snapshot.step] + 1 if turn and snapshot.step else 0,
     )
 
 
 def costs_of_passes(chat: Chat) -> tuple[PassCost, ...]:
-    """What passes of the target took in the answers of a conversation, by their rows."""
+    """What passes of the target took, by their rows: at the start, and in the answers of a conversation."""
     times = (turn.rounds.pass_times(-1) for turn in chat.turns if len(turn.rounds))
-    return pass_costs(chain.from_iterable(times))
+    ready = chat.reducer.ready
+    return pass_costs(chain.from_iterable(times), ready.pass_ms if ready else ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,11 @@ RIGHT_SO_FAR = Label(
     "right",
 )
 COST = Label("ms a round", "what a round takes: the drafter's guesses, the target's check of them, and the rest", "ms")
+PASSES = Label(
+    "check by rows",
+    "what the target's pass took when the pair was loaded: a bar for each number of rows that was timed; ▲ below the "
+    "rows of this round",
+)
 GUESSING, CHECKING, REST = (
     Label("guess", "milliseconds of the drafter"),
     Label("check", "milliseconds of the target"),
@@ -72,7 +77,7 @@ SIGNS = (
     Label("·2 ·3", "there, too: the second, the third place, behind the answer's end"),
 )
 """What stands at the tokens of a round, in the strip of the chat and in the step view."""
-FIGURES = (SPEED_UP, TOKENS_PER_SECOND, TOKENS_PER_ROUND, KEPT, RIGHT_SO_FAR, COST, CONTEXT)
+FIGURES = (SPEED_UP, TOKENS_PER_SECOND, TOKENS_PER_ROUND, KEPT, RIGHT_SO_FAR, PASSES, COST, CONTEXT)
 """The labels of the gauges, in their order."""
 
 COLOURS: dict[Fate, Label] = {

@@ -28,6 +28,8 @@ class GaugeFacts:
     num_reused_tokens: int = 0
     floor_ms: float | None = None
     """What the memory takes for a token without speculation, at the least; None where that isn't known."""
+    pass_ms: tuple[float, ...] = ()
+    """What passes of the target took when the pair was loaded, as ``EngineReady`` tells it."""
     rows: int = 0
     """Rows of the target's pass in the round on show; 0 before the first."""
 
@@ -80,8 +82,8 @@ def _speed(facts: GaugeFacts) -> Table:
         about = "about " * factor.about
         rows.append(("tokens per second, target alone", f"{about}{1e3 / turn.alone_ms:.1f}"))
         rows.append((f"times {AS_FAST}", f"{factor.as_text(2)}×"))
-    if beyond := beyond_memory(facts):
-        rows.append((BEYOND_MEMORY, f"{beyond:.2f}×"))
+    beyond = beyond_memory(facts)
+    rows.append((BEYOND_MEMORY, NOT_KNOWN if beyond is None else f"{beyond:.2f}×"))
     return Table("speed", "Speed", tuple(rows), note=CLOCK_NOTES[facts.times] or (HOW_FAST if factor else ""))
 
 

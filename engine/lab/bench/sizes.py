@@ -12,6 +12,7 @@ from ...decoding.decoder import LEAST_PREFILL_CHUNK
 from ...hub.pairs import KNOWN_PAIRS
 from ...hub.sizes import CONTEXTS, FILE
 from ...loading.memory_plan import plan_of
+from ...measured.ceiling import token_bytes
 from ...models.packed import shape_of
 from ...models.registry import FAMILIES
 from .shapes import PUBLISHED, Shape, read_shape
@@ -47,6 +48,7 @@ def _size(target: str, shape: Shape) -> dict[str, Any]:
     return {
         "target": target,
         "weights": {weights: each.target_bytes for weights, each in plans.items()},
+        "token": {weights: token_bytes(model) for weights, model in models.items()},
         "drafter": plan.drafter_bytes,
         "draftings": [each.nbytes for each in plan.draftings],
         "caches": {str(each): plan.state_bytes(each) for each in CONTEXTS if each <= shape.target.max_context},

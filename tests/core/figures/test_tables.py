@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 
 from dflash_tui.core.conversation.reducer import Reducer
-from dflash_tui.core.figures.pass_costs import pass_costs
-from dflash_tui.core.figures.statistics import TurnSnapshot
+from dflash_tui.core.figures.pass_costs import pass_costs, pass_table
+from dflash_tui.core.figures.statistics import NOT_KNOWN, TurnSnapshot
 from dflash_tui.core.figures.table import Table
 from dflash_tui.core.figures.tables import BEYOND_MEMORY, GaugeFacts, tables
 from engine.events import Step, TurnStarted
@@ -70,4 +70,16 @@ def test_what_memory_allows_is_said_where_its_pace_is_known() -> None:
     turn = played([replace(make_step(0, 0, index=0), time=0.0), make_step(3, 4, time=0.1)])
     rows = dict(by_id(GaugeFacts(turn, floor_ms=50.0))["speed"].rows)
     assert rows[BEYOND_MEMORY] == "2.00×", "forty tokens a second, where twenty can be read"
-    assert BEYOND_MEMORY not in dict(by_id(GaugeFacts(turn))["speed"].rows)
+    assert dict(by_id(GaugeFacts(turn))["speed"].rows)[BEYOND_MEMORY] == NOT_KNOWN
+
+
+def test_what_a_pass_costs_is_what_was_timed() -> None:
+    costs = pass_costs([(3, 2000), (4, 4000), (64, 9000)], (1.0, 1.5, 0.0, 2.0))
+    head, *rest = [row[:4] for row in pass_table(costs, 3, drawn=True).rows]
+    assert head == ("1", "1.00 ms", "-", "0")
+    assert rest == [
+        ("2", "1.50 ms", "-", "0"),
+        ("3 to 4, now 3", "2.00 ms", "3.00 ms", "2"),
+        ("33 to 64", "-", "9.00 ms", "1"),
+    ]
+    assert pass_table((), 1, drawn=True).rows == (("by its rows", NOT_KNOWN),), "a server doesn't tell"
