@@ -16,10 +16,10 @@ def rms(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     return x / torch.sqrt((x * x).mean(dim=-1, keepdim=True) + eps) * weight
 
 
-def rotate(x: Tensor, positions: list[int], theta: float) -> Tensor:
-    """Turns the pairs (i, i + d/2) of x [n, heads, d] as complex numbers."""
+def rotate(x: Tensor, positions: list[int], theta: float, part: float = 1.0) -> Tensor:
+    """Turns the pairs (i, i + d/2) of x [n, heads, d] as complex numbers; only the first ``part`` of them turns."""
     half = x.shape[-1] // 2
-    speed = torch.tensor([theta ** (-i / half) for i in range(half)], dtype=torch.float64)
+    speed = torch.tensor([theta ** (-i / half) * (i < part * half) for i in range(half)], dtype=torch.float64)
     angles = torch.tensor(positions, dtype=torch.float64)[:, None] * speed
     turned = torch.complex(x[..., :half].double(), x[..., half:].double()) * torch.exp(1j * angles)[:, None, :]
     return torch.cat((turned.real, turned.imag), dim=-1).float()

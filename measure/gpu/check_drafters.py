@@ -83,6 +83,14 @@ def second(taps: list[int], mask: int) -> dict[str, Any]:
 
 
 LLAMA3: dict[str, Any] = {"architectures": ["LlamaForCausalLMEagle3"], "draft_vocab_size": 32_000}
+GEMMA: dict[str, Any] = {
+    "layer_types": ["full_attention"], "attention_k_eq_v": True, "num_global_key_value_heads": 1,
+    "global_head_dim": 512, "hidden_activation": "gelu_pytorch_tanh", "final_logit_softcapping": 30.0,
+    "rope_parameters": {
+        "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6}
+    },
+}  # fmt: skip
+"""What of a config makes layers Gemma 4's own."""
 EAGLE_TAPS, TAPS = "eagle_aux_hidden_state_layer_ids", "aux_hidden_state_layer_ids"
 DRAFTERS = {
     "EAGLE-3 of 26B-A4B": Published(
@@ -110,6 +118,10 @@ DRAFTERS = {
     "EAGLE-3 of Llama-3.1-8B": Published(
         "Llama-3.1-8B", 7, LLAMA3 | layers(4096, 14_336, (32, 8, 128), 128_256)
     ),
+    "EAGLE-3 of 12B": Published(
+        "12B", 7, layers(3840, 15_360, (16, 8, 256), 262_144) | GEMMA
+        | {"architectures": ["Gemma4Eagle3Model"], "target_layer_ids": [5, 17, 29, 41, 46]},
+    ),
     "EAGLE-3 of gpt-oss-120b": Published(
         "gpt-oss-120b", 7,
         LLAMA3 | layers(2880, 17_280, (64, 8, 64), 201_088) | {"eagle_config": {EAGLE_TAPS: [1, 17, 33]}},
@@ -119,8 +131,9 @@ DRAFTERS = {
 same wherever they are)."""
 QUICK: dict[str, Any] = {
     "hidden_size": 64, "intermediate_size": 80, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
-    "vocab_size": 512, "mask_token_id": 4, "selector_rank": 32, "markov_rank": 32, "conv_group_size": 8,
-    "num_target_layers": 10, "target_layer_ids": [0, 1, 2, 3], TAPS: [1, 2, 3], EAGLE_TAPS: [1, 2, 3],
+    "vocab_size": 512, "mask_token_id": 4, "global_head_dim": 32, "selector_rank": 32, "markov_rank": 32,
+    "conv_group_size": 8, "num_target_layers": 10, "target_layer_ids": [0, 1, 2, 3], TAPS: [1, 2, 3],
+    EAGLE_TAPS: [1, 2, 3],
 }  # fmt: skip
 
 
@@ -260,10 +273,10 @@ def compile_kernels(name: str, in_8_bits: bool, context: int) -> None:
 
 
 @torch.inference_mode()
-def check(
-    name: str, case: Published, in_8_bits: bool, pace: float, options: argparse.Namespace, report: Report
-) -> None:
-    device = torch.device(options.device)
+def check(name: str, in_8_bits: bool, pace: float, options: argparse.Namespace, report: Report) -> None:
+    device, case = torch.device(options.device), DRAFTERS[name]
+    if options.quick:
+        case = Published(TINY, case.drafts, in_small(case.config))
     built = build(case, in_8_bits, device, options.context + 4 * MAX_ROWS)
     same = drafted_alike(built, case.drafts, anchor=7)
     exact = built.features.dtype == torch.float32 and not in_8_bits
@@ -302,15 +315,7 @@ def main() -> int:
         report.line("compiled", f"{len(cases)} at once" + "".join(f"; one failed: {why}" for why in failed))
         pace = measure_ceiling(torch.device("cuda")).best
         report.line("the memory's pace", f"{pace / 1e12:.2f} TB/s")
-    for name, in_8_bits in cases:
-        case = DRAFTERS[name]
-        if options.quick:
-            case = Published(TINY, case.drafts, in_small(case.config))
-        check(name, case, in_8_bits, pace, options, report)
-        if options.device == "cuda":
-            torch.cuda.empty_cache()
-    report.write(options.out)
-    return 0 if report.ok else 1
+    return report.of_each(cases, lambda each: check(*each, pace, options, report), options.out)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, cast
 
 from ...commands import NO_DRAFTER, Method
 from ...errors import Option, WeightsFailure
@@ -92,7 +92,7 @@ class DFlashConfig(DrafterConfig):
         return replace(cls.from_json(config), second=_second(merged))
 
     @classmethod
-    def from_json(cls, config: Json) -> DFlashConfig:
+    def from_json(cls, config: Json) -> Self:
         """Reads a drafter's ``config.json``; raises ``WeightsFailure`` for a damaged one."""
         whole = Fields(config, "the drafter's config.json")
         merged = whole.merged(whole.nested("dflash_config", {}))

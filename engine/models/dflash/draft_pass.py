@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -47,6 +48,9 @@ class _DraftKernels:
 class DFlashDraftPass:
     """Ingestion and drafting, bound to one cache and to the tensors that say which rows run."""
 
+    reads_logits: ClassVar[bool] = False
+    """Whether it picks from the head's logits, whatever its drafter's picker does."""
+
     def __init__(self, drafter: DFlashDrafter, target: TargetModel, cache: Cache, bound: DraftBinding):
         """See ``Drafter.draft_pass``. Merges the drafter's weights in place."""
         features, tokens, rows, tiles, head, choices = bound
@@ -57,7 +61,7 @@ class DFlashDraftPass:
         self.mask_token = config.mask_token_id
         self.block = torch.full((MAX_ROWS,), config.mask_token_id, dtype=torch.int64, device=device)
         """int64 [16], the block to draft: the anchor, then masks."""
-        keep_logits = choices is not None or drafter.picker.reads_logits
+        keep_logits = choices is not None or self.reads_logits or drafter.picker.reads_logits
         self._head = drafter.plain_head(target) if head is None else head
         out = HeadOutput.allocate(self._head.shape[0], tiles.head, device, keep_logits)
         self.out = replace(out, token=tokens, ids=drafter.token_ids)
@@ -104,7 +108,7 @@ class DFlashDraftPass:
         embedding, first_norm = self._drafter.embedding_of(self._target).weight, self._layers[0].input_norm
         embed_rows(self.block, embedding, self._embedding_scale, x, normed, first_norm, eps, "qwen")
         next_norms = [layer.input_norm for layer in self._layers[1:]] + [self._drafter.norm.weight]
-        for layer, next_norm in zip(self._layers, next_norms, strict=True):
+        for index, (layer, next_norm) in enumerate(zip(self._layers, next_norms, strict=True)):
             if layer.convs is not None:
                 self._run_between_convs(layer, layer.convs, next_norm)
                 continue
@@ -113,10 +117,18 @@ class DFlashDraftPass:
             gate_up(normed, layer.weights.gate_up, buffers.act, "silu", tiles.gate_up)
             project(buffers.act, layer.weights.down, buffers.down, tiles.down)
             add_and_norm(buffers.down, x, next_norm, eps, normed, "qwen")
+            self._behind(index, next_norm)
         # Row j of a block predicts position j, so the anchor's row predicts nothing; unless the first row drafts.
         rows = buffers.padded[config.first_slot :][:MAX_ROWS]
         head_rows(rows, self._head, config.logit_softcap, self.out, tiles.head)
-        self._drafter.picker.launch(self.out, rows, self.block, self._choices, tiles.head)
+        self._pick(rows)
+
+    def _behind(self, index: int, next_norm: Tensor) -> None:
+        """What happens to the rows, and to their normed ones for the next layer, behind a layer."""
+
+    def _pick(self, rows: Tensor) -> None:
+        """Picks from what the head left for ``rows`` [16, hidden]."""
+        self._drafter.picker.launch(self.out, rows, self.block, self._choices, self._tiles.head)
 
     def _run_between_convs(self, layer: _DraftKernels, convs: tuple[BlockConv, BlockConv], next_norm: Tensor) -> None:
         """Runs a layer of DFlash 2, whose branches have convolutions before and behind them."""

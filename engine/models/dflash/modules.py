@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from .draft_pass import DFlashDraftPass
 
 
+Behind = Callable[[Tensor, int], Tensor]
+"""What makes of a block [n, hidden], as it is behind the layer of this number, what the next layer reads."""
+
+
 class DraftAttention(AttentionModule):
     def __init__(self, layer: AttentionConfig, hidden: int, eps: float):
         super().__init__(layer)
@@ -194,12 +198,14 @@ class DFlashDrafter(Drafter):
                 layer_cache.write(start, *layer.self_attn.keys_values(context, rope))
         cache.commit(end)
 
-    def hidden(self, block: Tensor, cache: Cache) -> Tensor:
-        """Normed hidden states [n, hidden] of an embedded block [n, hidden] that starts at the cursor."""
+    def hidden(self, block: Tensor, cache: Cache, behind: Behind | None = None) -> Tensor:
+        """Normed hidden states [n, hidden] of an embedded block [n, hidden] that starts at the cursor. ``behind``: what
+        happens to the block behind each layer."""
         rope = self._rope(cache.length, cache.length + block.shape[0], cache)
         x = block
-        for layer, layer_cache in zip(self.layers, cache.attention, strict=True):
+        for index, (layer, layer_cache) in enumerate(zip(self.layers, cache.attention, strict=True)):
             x = layer(x, cache.length, layer_cache, rope)
+            x = x if behind is None else behind(x, index)
         normed: Tensor = self.norm(x)
         return normed
 
@@ -218,14 +224,16 @@ class DFlashDrafter(Drafter):
         """fp32 logits [n, vocabulary of its head] of normed rows [n, hidden]."""
         return capped_logits(rows, self.head_of(target), self.config.logit_softcap)
 
-    def rows(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
+    def rows(
+        self, target: TargetModel, anchor: int, block_size: int, cache: Cache, behind: Behind | None = None
+    ) -> Tensor:
         """Normed hidden states [block_size - 1, hidden], of the rows that draft: the j-th is about the j-th position
         behind the anchor. By default it stands there, without the shift by one of autoregressive models; where the
         first row drafts, it stands one before."""
         first = self.config.first_slot
         ids = torch.full((block_size - 1 + first,), self.config.mask_token_id, device=self.norm.weight.device)
         ids[0] = anchor
-        return self.hidden(self.embed(target, ids), cache)[first:]
+        return self.hidden(self.embed(target, ids), cache, behind)[first:]
 
     def embed(self, target: TargetModel, ids: Tensor) -> Tensor:
         """Embeddings [n, hidden] of a block, scaled exactly once: by the drafter's config, else as the target does."""

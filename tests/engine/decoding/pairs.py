@@ -117,16 +117,18 @@ def recurrent(folder: Path, experts: bool = False, own: bool = False) -> None:
 
 
 def eagle(folder: Path, family: str) -> None:
-    """Of two published layouts, with a vocabulary of its own or all tokens. Beside Gemma it has two layers, beside a
-    dense one an embedding of its own."""
+    """Of three published layouts, with a vocabulary of its own or all tokens: beside a dense Gemma its layer is Gemma's
+    own, with an embedding of its own; beside one with experts it has two layers."""
     if family == "llama":
         pre_norm.write_target(folder / "target", family, 7, num_hidden_layers=2, **HEADS)
         write_eagle(folder / "drafter", "speculators", VOCAB_SIZE, [0, 1], norm_before_fc=True)
     else:
         random_target([SLIDING, FULL], family == "experts", seed=2, **HEADS).save_pretrained(folder / "target")
+        if family == "dense":
+            write_eagle(folder / "drafter", "DeepSpec, Gemma", VOCAB_SIZE, [0, 1], count=None, embedding=True)
+            return
         fields: dict[str, Any] = {"fc_norm": True, "norm_output": True, "num_hidden_layers": 2}
-        tables = {"head_norms": True, "embedding": family == "dense"}
-        write_eagle(folder / "drafter", "SpecForge", VOCAB_SIZE, [0], count=None, **tables, **fields)
+        write_eagle(folder / "drafter", "SpecForge", VOCAB_SIZE, [0], count=None, head_norms=True, **fields)
 
 
 def few_tokens(folder: Path) -> None:

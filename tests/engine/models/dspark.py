@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -31,10 +32,15 @@ LAYOUTS = ("SpecForge", "DeepSpec", "speculators", "speculators, anchor")
 """Who writes them so; the last one's first row drafts, too, as those of the first two do."""
 
 
-class DSparkPair(NamedTuple):
+class Reference(Protocol):
+    def draft(self, features: Tensor, anchor: int, count: int) -> tuple[list[int], list[float]]:
+        """The ids that are drafted, and how sure the drafter is of each."""
+
+
+class ReferencedPair(NamedTuple):
     target: TargetModel
     drafter: DFlashDrafter
-    reference: ReferenceDSpark
+    reference: Reference
 
 
 def published(layout: str, config: dict[str, Any]) -> dict[str, Any]:
@@ -81,18 +87,23 @@ def write_dspark(folder: Path, layout: str, table: Tensor, count: int | None = N
     return ReferenceDSpark({**config, **causal}, weights, table * scale, head)
 
 
-def dspark_pair(folder: Path, layout: str, count: int | None = None, **changes: Any) -> DSparkPair:
+def referenced_pair(folder: Path, write: Callable[[Path, Tensor], Reference]) -> ReferencedPair:
+    """A target beside the drafter that ``write`` saves, given the target's raw embedding."""
     random_target([SLIDING, FULL], False, seed=2, **HEADS).save_pretrained(folder / "target")
     target = load_target(folder / "target", CPU, no_progress)
     target.config = replace(target.config, stop_token_ids=())
-    reference = write_dspark(folder / "drafter", layout, target.embed_tokens.weight, count, **changes)
+    reference = write(folder / "drafter", target.embed_tokens.weight)
     drafter = load_drafter(folder / "drafter", target, no_progress)
     assert isinstance(drafter, DFlashDrafter)
-    return DSparkPair(target, drafter, reference)
+    return ReferencedPair(target, drafter, reference)
+
+
+def dspark_pair(folder: Path, layout: str, count: int | None = None, **changes: Any) -> ReferencedPair:
+    return referenced_pair(folder, lambda drafter, table: write_dspark(drafter, layout, table, count, **changes))
 
 
 @torch.inference_mode()
-def assert_drafts_are_the_references(pair: DSparkPair, answer: Answer, prompt: Sequence[int]) -> int:
+def assert_drafts_are_the_references(pair: ReferencedPair, answer: Answer, prompt: Sequence[int]) -> int:
     """Every draft of an answer, at every position, is what the reference drafts there; returns how many drafts."""
     text = [*prompt, *answer.ids]
     cache = Cache(pair.target.config.layers, len(text), len(text), torch.float32, CPU)
@@ -109,7 +120,7 @@ def assert_drafts_are_the_references(pair: DSparkPair, answer: Answer, prompt: S
     return drafts
 
 
-def answers(pair: DSparkPair, tokens: int, **how: Any) -> tuple[Answer, Answer]:
+def answers(pair: ReferencedPair, tokens: int, **how: Any) -> tuple[Answer, Answer]:
     """An answer with speculation and one without, of a decoder whose text never stops by itself."""
     prompt, wanted = prompt_ids(30), settings(max_new_tokens=tokens, block_size=16, **how)
     decoders = Decoder(pair.target, pair.drafter, 64 + tokens), Decoder(pair.target, None, 64 + tokens)
@@ -183,21 +194,28 @@ def damage(folder: Path, layout: str, wrong: Damage, config: dict[str, Any], ten
     save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-def silent_damages(folder: Path, layout: str, every: int = 1) -> tuple[int, list[str]]:
-    """How many damages were tried, and those that were read as if nothing were wrong, or refused without a name or in
+def unnamed(folder: Path, target: TargetModel, tried: Sequence[Damage], write: Callable[[Damage], None]) -> list[str]:
+    """Those damages of a drafter's folder that are read as if nothing were wrong, or refused without a name or in
     another way than with exit code 3."""
-    pair = dspark_pair(folder, layout)
-    config = json.loads((folder / "drafter" / "config.json").read_text())
-    tensors = load_file(folder / "drafter" / "model.safetensors")
-    tried, silent = damages(layout)[::every], []
+    silent = []
     for wrong in tried:
-        damage(folder / "drafter", layout, wrong, config, tensors)
+        write(wrong)
         try:
-            load_drafter(folder / "drafter", pair.target, no_progress)
+            load_drafter(folder, target, no_progress)
         except EngineFailure as failure:
             if exit_code_for(failure.kind) == 3 and failure.hint and any(word in str(failure) for word in wrong.words):
                 continue
             silent.append(f"{wrong.field} {wrong.value!r}: {failure}")
         else:
             silent.append(f"{wrong.field} {wrong.value!r}: loads")
-    return len(tried), silent
+    return silent
+
+
+def silent_damages(folder: Path, layout: str, every: int = 1) -> tuple[int, list[str]]:
+    """How many damages were tried, and those that were not refused by name."""
+    pair = dspark_pair(folder, layout)
+    config = json.loads((folder / "drafter" / "config.json").read_text())
+    tensors = load_file(folder / "drafter" / "model.safetensors")
+    tried, drafter = damages(layout)[::every], folder / "drafter"
+    write = partial(damage, drafter, layout, config=config, tensors=tensors)
+    return len(tried), unnamed(drafter, pair.target, tried, write)
