@@ -101,7 +101,7 @@ class DFlashDraftPass:
         project(buffers.context, weights.context_kv, buffers.context_kv, tiles.context_kv, bias=weights.context_kv_bias)
         self._store_context(start, count)
 
-    def draft(self, count: int) -> None:
+    def draft(self, count: int, tree: bool = False) -> None:
         """Drafts the whole block in one pass, whose own keys lie past the cursor."""
         buffers, tiles, config = self._buffers, self._tiles, self._drafter.config
         x, normed, eps = buffers.x, buffers.normed, config.rms_norm_eps
@@ -121,7 +121,7 @@ class DFlashDraftPass:
         # Row j of a block predicts position j, so the anchor's row predicts nothing; unless the first row drafts.
         rows = buffers.padded[config.first_slot :][:MAX_ROWS]
         head_rows(rows, self._head, config.logit_softcap, self.out, tiles.head)
-        self._pick(rows)
+        self._pick(rows, tree)
 
     def _context_stores(self, cache: Cache) -> ContextStores | None:
         return ContextStores(cache.attention, [layer.head_norms for layer in self._layers])
@@ -143,9 +143,10 @@ class DFlashDraftPass:
     def _behind(self, index: int, next_norm: Tensor) -> None:
         """What happens to the rows, and to their normed ones for the next layer, behind a layer."""
 
-    def _pick(self, rows: Tensor) -> None:
-        """Picks from what the head left for ``rows`` [16, hidden]."""
-        self._drafter.picker.launch(self.out, rows, self.block, self._choices, self._tiles.head)
+    def _pick(self, rows: Tensor, tree: bool) -> None:
+        """Picks from what the head left for ``rows`` [16, hidden], perhaps the choices for a ``tree``."""
+        choices = self._choices if tree else None
+        self._drafter.picker.launch(self.out, rows, self.block, choices, self._tiles.head)
 
     def _run_between_convs(self, layer: DraftKernels, convs: tuple[BlockConv, BlockConv], next_norm: Tensor) -> None:
         """Runs a layer of DFlash 2, whose branches have convolutions before and behind them."""

@@ -13,8 +13,8 @@ from torch.nn import functional as F
 
 from ...errors import WeightsFailure
 from ...files.json_fields import DOWNLOAD_AGAIN
+from ...kernels.round.choices import CANDIDATES
 from ...kernels.round.edges import before_edges, reference_walk_edges
-from ...kernels.round.walk import CANDIDATES
 from ...kv_cache.cache import Cache
 from ..drafter import Draft, DraftBinding
 from ..layers import linear

@@ -23,6 +23,7 @@ from ...kernels.weights.kinds import weight_of
 from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
+from ...speculation.trees import Lattice
 from ..attention_backends import TRITON
 from ..drafter import Draft, DraftBinding, Drafter
 from ..layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, linear
@@ -192,7 +193,7 @@ class DFlashDrafter(Drafter):
         return cast("list[BlockLayer]", list(self.layers))
 
     @property
-    def chained(self) -> bool:
+    def conditioned(self) -> bool:
         return self.config.second is not None or self.config.markov is not None
 
     @property
@@ -245,6 +246,15 @@ class DFlashDrafter(Drafter):
         if isinstance(picker, MarkovPicker):
             return picker.probabilities(logits, rows, anchor, self.token_ids)
         return logits.softmax(dim=-1)
+
+    def lattice(
+        self, target: TargetModel, anchor: int, block_size: int, cache: Cache
+    ) -> tuple[list[list[int]], Lattice]:
+        picker = self.picker
+        assert isinstance(picker, SelectorPicker | MarkovPicker), "it scores no pairs"
+        rows = self.rows(target, anchor, block_size, cache)
+        edges = picker.edges(self.logits(target, rows), rows, anchor, self.token_ids)
+        return edges.tokens.tolist(), edges.lattice()
 
     def logits(self, target: TargetModel, rows: Tensor) -> Tensor:
         """fp32 logits [n, vocabulary of its head] of normed rows [n, hidden]."""
