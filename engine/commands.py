@@ -37,15 +37,18 @@ WeightChoice = WeightFormat | Literal["auto"]
 """``auto`` takes a packed checkpoint as it is, and packs others into the most exact format that fits the card together
 with the context."""
 
+BUNDLED = "bundled"
+"""The name of a target that stands for the bundled pair."""
 NO_DRAFTER = "none"
 """The name of a drafter that stands for none."""
 DFLASH: Final = "dflash"
 MTP: Final = "mtp"
 """Kinds of drafters. As a drafter's name each asks for the one of this kind that belongs to the target; a drafter that
 lies among the target's own tensors has no other name than ``MTP``."""
-Method = Literal["dflash", "dflash2", "dspark", "eagle3", "mtp"]
+Method = Literal["dflash", "dflash2", "dspark", "dspine", "eagle3", "mtp"]
 METHODS: dict[Method, str] = {
-    "dflash": "DFlash", "dflash2": "DFlash 2", "dspark": "DSpark", "eagle3": "EAGLE-3", "mtp": "MTP",
+    "dflash": "DFlash", "dflash2": "DFlash 2", "dspark": "DSpark", "dspine": "DSpine", "eagle3": "EAGLE-3",
+    "mtp": "MTP",
 }  # fmt: skip
 """Ways in which drafters guess, with their names for people."""
 MIN_BLOCK_SIZE, MAX_BLOCK_SIZE = 2, 16

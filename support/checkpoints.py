@@ -178,6 +178,25 @@ def head_shapes(hidden: int, vocabulary: int, drafted: int, head: dict[str, Any]
     return shapes
 
 
+def dspine_config(kinds: list[str], taps: list[int], num_target_layers: int, **changes: Any) -> dict[str, Any]:
+    """The config of a DSpine drafter as SpecForge writes it, with ranks that are no powers of two."""
+    own = {"transfer_rank": 40, "message_size": 24, "top_k": 16, "ce_weight": 0.1}
+    rest = {"block_size": 16, "final_logit_softcapping": None, **changes}
+    config = drafter_config(kinds, taps, num_target_layers, **rest)
+    return {**config, "architectures": ["DSpineDraftModel"], "dspine_config": own}
+
+
+def injection_shapes(config: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of what a DSpine drafter has beside its layers, except its codes."""
+    hidden, rank, message = config["hidden_size"], *list(config["dspine_config"].values())[:2]
+    shapes: dict[str, tuple[int, ...]] = {"injection.bias": (message,)}
+    shapes |= {f"injection.{name}.weight": (message, rank) for name in ("message", "receiver_gate", "predecessor_gate")}
+    for index in range(config["num_hidden_layers"]):
+        shapes |= {f"injection.readouts.{index}.weight": (rank, hidden)}
+        shapes |= {f"injection.writes.{index}.weight": (hidden, message)}
+    return shapes
+
+
 def drafter_weights(config: dict[str, Any], seed: int) -> dict[str, Tensor]:
     """Random tensors under the names and shapes of a published drafter. The final norm's have either sign, as in the
     targets, or every draft would be the mask's own embedding found again."""
@@ -219,6 +238,8 @@ def drafter_weights(config: dict[str, Any], seed: int) -> dict[str, Tensor]:
             shapes[f"candidate_selector.{book}"] = (config["vocab_size"], rank)
     if "markov_rank" in second:
         shapes |= head_shapes(hidden, config["vocab_size"], config["vocab_size"], second)
+    if "dspine_config" in config:
+        shapes |= injection_shapes(config)
     generator = torch.Generator().manual_seed(seed)
     noise = {name: torch.randn(shape, generator=generator) for name, shape in shapes.items()}
     scales = {name for name, x in noise.items() if x.dim() == 1 and not name.endswith(".bias")}

@@ -15,11 +15,22 @@ from torch import Tensor
 from support.reference_drafter import rms, rotate
 from support.speculators import few_tokens, map_of
 
+SANDWICH = ("post_attention", "pre_feedforward", "post_feedforward")
 LAYOUTS = ("SafeAILab", "SpecForge", "NVIDIA", "speculators")
 LAYER: dict[str, Any] = {
     "hidden_size": 64, "intermediate_size": 80, "num_hidden_layers": 1, "num_attention_heads": 4,
     "num_key_value_heads": 2, "head_dim": 16, "rms_norm_eps": 1e-5, "rope_theta": 5e4, "hidden_act": "silu",
 }  # fmt: skip
+GEMMA: dict[str, Any] = {
+    "model_type": "gemma4_unified_text", "head_dim": 16, "global_head_dim": 32, "num_global_key_value_heads": 1,
+    "attention_k_eq_v": True, "layer_types": ["full_attention"], "hidden_activation": "gelu_pytorch_tanh",
+    "hidden_act": None, "rope_theta": None, "final_logit_softcapping": 30.0, "enable_moe_block": False,
+    "rope_parameters": {
+        "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+    },
+}  # fmt: skip
+"""What DeepSpec copies of a Gemma 4's config."""
 
 
 def depth_of(config: dict[str, Any]) -> int:
@@ -55,6 +66,8 @@ def eagle_config(layout: str, vocabulary: int, count: int | None, taps: Sequence
     }  # fmt: skip
     if layout == "SafeAILab":
         return plain
+    if layout == "DeepSpec, Gemma":
+        return {**plain, **GEMMA, "architectures": ["Gemma4Eagle3Model"], "target_layer_ids": list(taps), **fields}
     if layout == "DeepSpec":
         return {**plain, "architectures": ["Qwen3Eagle3Model"], "target_layer_ids": list(taps)}
     return {**plain, "eagle_config": {"eagle_aux_hidden_state_layer_ids": list(taps), "use_aux_hidden_state": True}}
@@ -70,8 +83,9 @@ def eagle_weights(
     embedding: bool = False,
 ) -> dict[str, Tensor]:
     """Random tensors, under the names of the speculators layout."""
-    hidden, inter, head = LAYER["hidden_size"], LAYER["intermediate_size"], LAYER["head_dim"]
-    queries, keys = LAYER["num_attention_heads"] * head, LAYER["num_key_value_heads"] * head
+    gemma = "attention_k_eq_v" in config
+    hidden, inter, head = LAYER["hidden_size"], LAYER["intermediate_size"], 32 if gemma else LAYER["head_dim"]
+    queries, keys = LAYER["num_attention_heads"] * head, LAYER["num_key_value_heads"] * head // (2 if gemma else 1)
     shapes: dict[str, tuple[int, ...]] = {
         "fc.weight": (hidden, taps * hidden),
         "norm.weight": (hidden,),
@@ -89,8 +103,12 @@ def eagle_weights(
             "mlp.gate_proj": (inter, hidden),
             "mlp.up_proj": (inter, hidden),
             "mlp.down_proj": (hidden, inter),
-            **({f"self_attn.{name}_norm": (head,) for name in "qk"} if head_norms else {}),
+            **({f"self_attn.{name}_norm": (head,) for name in "qk"} if head_norms or gemma else {}),
+            **({f"{place}_feedforward_layernorm": (hidden,) for place in ("pre", "post")} if gemma else {}),
         }
+        if gemma:
+            del of_layer["self_attn.v_proj"]
+            shapes["layers.0.layer_scalar"] = (1,)
         shapes |= {f"layers.{index}.{name}.weight": shape for name, shape in of_layer.items()}
     if config.get("norm_before_fc"):
         shapes["input_norm.weight"] = (taps * hidden,)
@@ -122,7 +140,7 @@ def write_eagle(
     config = eagle_config(layout, vocabulary, count, taps, **fields)
     tensors = eagle_weights(config, vocabulary, count, len(taps), head_norms, seed, embedding)
     (folder / "config.json").write_text(json.dumps(config))
-    begin = "layers.0." if layout in ("speculators", "DeepSpec") else "midlayer."
+    begin = "layers.0." if layout.startswith(("speculators", "DeepSpec")) else "midlayer."
     stored = {name.replace("layers.0.", begin): tensor for name, tensor in tensors.items()}
     save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
     return tensors
@@ -136,7 +154,8 @@ class ReferenceEagle:
     ):
         """``embedding``: the target's, without its scale. ``head``: the target's, for a drafter without one."""
         self.config, self.tensors = config, tensors
-        self.embedding = tensors.get("embed_tokens.weight", embedding)
+        self.gemma = "attention_k_eq_v" in config
+        self.embedding = tensors.get("embed_tokens.weight", embedding) * (8.0 if self.gemma else 1.0)
         self.layer = {**LAYER, **config.get("transformer_layer_config", config)}
         self.head = tensors.get("lm_head.weight", head)
 
@@ -179,25 +198,32 @@ class ReferenceEagle:
                 u = torch.cat((u, normed), dim=-1)
                 x = normed if self.config.get("norm_before_residual") else hidden
             first = len(x) - 1 if index == depth - 1 else 0
-            x = x[first:] + self._attend(w, u, first) @ w["self_attn.o_proj.weight"].T
-            h = rms(x, w["post_attention_layernorm.weight"], eps)
+            y = self._attend(w, u, first) @ w["self_attn.o_proj.weight"].T
+            norms = [w.get(f"{name}_layernorm.weight", y) for name in SANDWICH]
+            x = x[first:] + (rms(y, norms[0], eps) if self.gemma else y)
+            h = rms(x, norms[1] if self.gemma else norms[0], eps)
             gate, up = h @ w["mlp.gate_proj.weight"].T, h @ w["mlp.up_proj.weight"].T
-            x = x + (gate * torch.sigmoid(gate) * up) @ w["mlp.down_proj.weight"].T
+            gate = torch.nn.functional.gelu(gate, approximate="tanh") if self.gemma else gate * torch.sigmoid(gate)
+            y = (gate * up) @ w["mlp.down_proj.weight"].T
+            x = (x + rms(y, norms[2], eps)) * w["layer_scalar"] if self.gemma else x + y
         return x
 
     def _attend(self, w: dict[str, Tensor], u: Tensor, first: int) -> Tensor:
         """[n - first, heads * head_dim] of the rows from ``first`` on."""
-        eps, n, d, theta = self.layer["rms_norm_eps"], len(u), self.layer["head_dim"], self.layer["rope_theta"]
+        eps, n, d = self.layer["rms_norm_eps"], len(u), 32 if self.gemma else self.layer["head_dim"]
+        rope = (1e6, 0.25) if self.gemma else (self.layer["rope_theta"],)
         heads = {}
         for each in "qkv":
-            x = (u @ w[f"self_attn.{each}_proj.weight"].T).view(n, -1, d)
+            x = (u @ w[f"self_attn.{'k' if self.gemma and each == 'v' else each}_proj.weight"].T).view(n, -1, d)
             if f"self_attn.{each}_norm.weight" in w:
                 x = rms(x, w[f"self_attn.{each}_norm.weight"], eps)
-            heads[each] = x if each == "v" else rotate(x, list(range(n)), theta)
+            elif self.gemma:
+                x = rms(x, torch.ones(d), eps)
+            heads[each] = x if each == "v" else rotate(x, list(range(n)), *rope)
         later = torch.ones(n, n).triu(1)[first:].bool()
         mixed = []
         for head in range(heads["q"].shape[1]):
             shared = head * heads["k"].shape[1] // heads["q"].shape[1]
-            scores = heads["q"][first:, head] @ heads["k"][:, shared].T / d**0.5
+            scores = heads["q"][first:, head] @ heads["k"][:, shared].T / (1.0 if self.gemma else d**0.5)
             mixed.append(scores.masked_fill(later, float("-inf")).softmax(dim=-1) @ heads["v"][:, shared])
         return torch.cat(mixed, dim=-1)

@@ -22,11 +22,11 @@ from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import SourceFactory, Wanted
 from dflash_tui.core.version import PROGRAM, installed_version
 from dflash_tui.sources import Target
-from engine.commands import AttentionBackend, EngineOptions
+from engine.commands import BUNDLED, AttentionBackend, EngineOptions
 from engine.loading.cuda_context import wake_gpu
 
 from .commands.sessions import continued, conversation_to_continue
-from .first_contact import BUNDLED, suggest_model
+from .first_contact import suggest_model
 from .flags.chat_flags import ENGINE_TOPICS, Flags, apply_preset, attached_files, wanted_by
 from .flags.completing import A_MODEL, among
 from .flags.decoding import decoding_flags

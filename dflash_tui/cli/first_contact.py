@@ -6,14 +6,12 @@ import sys
 from dataclasses import replace
 
 from dflash_tui.core.files.places import keep, read_kept
-from engine.commands import EngineOptions
+from engine.commands import BUNDLED, EngineOptions
 from engine.tools.suggestion import Suggestion, suggest_pair
 
 from .terminal.saying import remark
 from .terminal.screen import in_browser
 
-BUNDLED = "bundled"
-"""Stands for the bundled pair where a MODEL is named, whatever was answered."""
 ANSWER_NAME = "first-contact.json"
 
 

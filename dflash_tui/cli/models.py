@@ -13,10 +13,9 @@ from dflash_tui.core.failures import Failure
 from dflash_tui.core.settings.addresses import address_named
 from dflash_tui.core.source import SourceFactory
 from dflash_tui.sources import Target
-from engine.commands import DFLASH, MTP, NO_DRAFTER, EngineOptions
+from engine.commands import BUNDLED, DFLASH, MTP, NO_DRAFTER, EngineOptions
 from engine.errors import EngineFailure
 
-from .first_contact import BUNDLED
 from .flags.chat_flags import Flags
 from .invocation import Invocation
 from .problems import Problem

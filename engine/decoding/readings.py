@@ -98,6 +98,8 @@ def _others(target: TargetModel, drafter: Read) -> Iterator[tuple[str, str, Read
     if scale != (target.embedding_scale if config.embedding_scale is None else config.embedding_scale):
         words = f"with embeddings scaled by {scale:g}"
         yield words, "input_embedding_scale", _read(drafter, embedding_scale=scale)
+    if config.method == "dspine":  # whose first row hears nothing
+        return
     row = "a first row that drafts" if config.first_slot else "a first row that drafts nothing"
     yield f"with {row}", "sample_from_anchor", _read(drafter, first_slot=0 if config.first_slot else 1)
 

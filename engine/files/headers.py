@@ -4,7 +4,7 @@ bytes."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -80,6 +80,21 @@ def read_headers(folder: Path) -> Headers:
         if name not in files[shard]:
             raise damaged(folder / shard, f"it lacks {name}, which the index says it holds")
     return {name: files[shard][name] for name, shard in names.items()}
+
+
+def lone_tensors(folder: Path, known: Headers, names: Sequence[str]) -> Headers:
+    """The headers of tensors of these names in safetensors files of a folder that hold nothing of ``known``. Raises
+    ``WeightsFailure`` where two of them hold the same one."""
+    found: Headers = {}
+    of_known = {header.path for header in known.values()}
+    for path in sorted(folder.glob("*.safetensors")) if names else ():
+        if path in of_known:
+            continue
+        refuse_pointer(path)
+        for name, header in read_file_headers(path).items():
+            if name in names and (other := found.setdefault(name, header)) is not header:
+                raise damaged(path, f"it holds {name}, as {other.path.name} does")
+    return found
 
 
 UNPICKLE = (

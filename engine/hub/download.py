@@ -15,7 +15,9 @@ from huggingface_hub import HfApi, constants, hf_hub_download, try_to_load_from_
 
 from ..errors import WeightsFailure
 from ..files.headers import UNPICKLE
+from ..files.json_fields import read_json
 from ..files.shards import INDEX, SINGLE_FILE, missing_weights, shard_names
+from ..models.drafter_formats import is_dspine
 from ..threads import NativeThread
 from .blobs import TIMEOUT, RemoteFile, cache_directory, fetch_file, fetch_small_file
 from .failures import explained
@@ -65,8 +67,10 @@ class Repository:
                 what = f"{self.name} has its weights as pickles ({pickles[0]}) on the hub."
                 raise WeightsFailure(what, f"Fetch its files into a folder, and name that. {UNPICKLE}")
             raise WeightsFailure(f"{self.name} has no {absent} on the hub.", "Name a model with safetensors weights.")
+        if is_dspine(read_json(self.folder / "config.json")):  # whose second file no index names
+            weights += [name for name in self.files if name.endswith(".safetensors") and "/" not in name]
         texts = [name for name in self.files if name.endswith(TEXT_SUFFIXES) and "/" not in name]
-        return [self.files[name] for name in (*texts, *weights)]
+        return [self.files[name] for name in dict.fromkeys((*texts, *weights))]
 
     def finish(self) -> None:
         """Makes this revision the one that offline programs find, now that it is whole."""

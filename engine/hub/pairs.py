@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..commands import DFLASH, MTP, NO_DRAFTER, WeightFormat
+from ..commands import BUNDLED, DFLASH, MTP, NO_DRAFTER, WeightFormat
 from ..errors import Advice, Fetch, Load, Option, WeightsFailure
 from ..files.gguf import in_llama_cpp
 from ..files.json_fields import read_json
@@ -38,7 +38,6 @@ MODEL_NAMES = (
     "A model's folder holds config.json and *.safetensors, a pair's folder target/ and drafter/."
     " A model's name on the hub looks like google/gemma-4-26B-A4B-it."
 )
-BUNDLED = "bundled"
 CHECK_PATH = f"Check the path. {MODEL_NAMES}"
 NAME_SHOWN = 60
 GGUF = ".gguf"

@@ -56,18 +56,25 @@ PUBLISHED: Sequence[PublishedDrafter] = tuple(
         "gemma-4-12B-it": (
             ("z-lab/gemma4-12B-it-DFlash", "dflash", 1.46, MIT),
             ("google/gemma-4-12B-it-assistant", "mtp", 0.85, UNSEEN),
+            ("deepseek-ai/dspark_gemma4_12b_block7", "dspark", None, UNSEEN),
+            ("deepseek-ai/dflash_gemma4_12b_block7", "dflash", None, UNSEEN),
+            ("deepseek-ai/eagle3_gemma4_12b_ttt7", "eagle3", None, UNSEEN),
         ),
         "Qwen3-4B": (
             ("z-lab/Qwen3-4B-DFlash-b16", "dflash", 1.07, MIT),
             ("RedHatAI/Qwen3-4B-speculator.dflash2", "dflash2", None, APACHE),
             ("RedHatAI/Qwen3-4B-speculator.dspark", "dspark", None, APACHE),
             ("deepseek-ai/dspark_qwen3_4b_block7", "dspark", None, UNSEEN),
+            ("deepseek-ai/eagle3_qwen3_4b_ttt7", "eagle3", None, UNSEEN),
             ("AngelSlim/Qwen3-4B_eagle3", "eagle3", None, UNSEEN),
         ),
         "Qwen3-8B": (
             ("z-lab/Qwen3-8B-DFlash-b16", "dflash", 2.10, MIT),
             ("RedHatAI/Qwen3-8B-speculator.dflash2", "dflash2", None, APACHE),
             ("deepseek-ai/dspark_qwen3_8b_block7", "dspark", 4.74, UNSEEN),
+            ("tencent/Qwen3-8B-DSpine-b16", "dspine", None, APACHE),
+            ("jiapingW/Qwen3-8b-dspine-SpecForge", "dspine", None, UNSEEN),
+            ("deepseek-ai/eagle3_qwen3_8b_ttt7", "eagle3", None, UNSEEN),
             ("RedHatAI/Qwen3-8B-speculator.eagle3", "eagle3", None, APACHE),
             ("AngelSlim/Qwen3-8B_eagle3", "eagle3", None, UNSEEN),
         ),
@@ -97,6 +104,7 @@ PUBLISHED: Sequence[PublishedDrafter] = tuple(
             ("z-lab/Qwen3.8-27B-DFlash2", "dflash2", 3.85, MIT),
             ("RedHatAI/Qwen3.8-27B-speculator.dspark", "dspark", None, APACHE),
             ("RadixArk/Qwen3.8-27B-DSpark", "dspark", None, UNSEEN),
+            ("tencent/Qwen3.8-27B-DSpine-b16", "dspine", None, APACHE),
         ),
         "Llama-3.1-8B-Instruct": (
             ("z-lab/LLaMA3.1-8B-Instruct-DFlash-UltraChat", "dflash", 2.10, MIT),

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..commands import AttentionBackend, WeightFormat
 from ..errors import DeviceFailure, Option, UsageFailure, WeightsFailure
-from ..files.headers import Headers, read_headers, same_bytes
+from ..files.headers import Headers, lone_tensors, read_headers, same_bytes
 from ..files.json_fields import DOWNLOAD_AGAIN, read_json
 from ..files.pointers import refuse_pointer
 from ..files.tensors import read_tensors
@@ -98,7 +98,8 @@ def read_drafter_config(folder: Path, target: TargetConfig, target_folder: Path 
 
 def drafter_headers(folder: Path, config: DrafterConfig) -> Headers:
     """The drafter's tensors in a folder, which may be its target's."""
-    return {name: header for name, header in read_headers(folder).items() if name.startswith(config.among)}
+    headers = {name: header for name, header in read_headers(folder).items() if name.startswith(config.among)}
+    return headers | lone_tensors(folder, headers, config.elsewhere)
 
 
 def target_on_meta(

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryFile
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from ..commands import AttentionBackend, EngineOptions, WeightFormat
 from ..files.fingerprint import fingerprint_of_code
@@ -55,7 +55,7 @@ class Order:
     embedding_on_host: bool = False
 
     @classmethod
-    def read(cls, text: str) -> Order:
+    def read(cls, text: str) -> Self:
         fields = json.loads(text)
         return cls(**fields | {"card": Card(**fields["card"])})
 
@@ -68,20 +68,21 @@ class Order:
         configs = [
             (Path(folder) / "config.json").read_text("utf-8") for folder in (self.target, self.drafter) if folder
         ]
-        return _digest(asdict(self), configs, torch.__version__, triton.__version__)
+        return digest_of(asdict(self), configs, torch.__version__, triton.__version__)
 
 
 class Compiling:
     """The process, as its parent sees it. It stands by for an order; leaving the ``with`` block ends it, done or
     not."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str = f"{__package__}.precompiler") -> None:
+        """``module``: what reads the order and compiles, as ``precompiler.compile_ordered`` does."""
         self._order: Order | None = None
         self._mark = Path()
         self._deadline = 0.0
         self._output = TemporaryFile()  # noqa: SIM115 (open while the process runs)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"{__package__}.precompiler"],
+            [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=self._output,
@@ -162,10 +163,14 @@ def compiling_beside(
 
 def mark_of(options: EngineOptions) -> Path:
     """The file in Triton's cache that says what was compiled for such a start. It goes when the cache goes."""
+    return mark_for(options.target, options.drafter, options.max_context, options.attention_backend, options.weights)
+
+
+def mark_for(*identity: object) -> Path:
+    """The mark of a start that is told by ``identity``."""
     home = os.environ.get("TRITON_HOME") or Path.home()
     folder = os.environ.get("TRITON_CACHE_DIR") or Path(home) / ".triton" / "cache"
-    identity = (options.target, options.drafter, options.max_context, options.attention_backend, options.weights)
-    return Path(folder) / f"dflash-chat-{_digest(*identity, fingerprint_of_code())}"
+    return Path(folder) / f"dflash-chat-{digest_of(*identity, fingerprint_of_code())}"
 
 
 def _order(folders: PairFolders, plan: MemoryPlan, options: EngineOptions) -> Order:
@@ -184,7 +189,8 @@ def _order(folders: PairFolders, plan: MemoryPlan, options: EngineOptions) -> Or
     )
 
 
-def _digest(*values: object) -> str:
+def digest_of(*values: object) -> str:
+    """16 hexadecimal digits of what JSON can say."""
     return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:16]
 
 

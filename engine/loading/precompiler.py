@@ -3,7 +3,9 @@ built on ``meta`` and decodes once, so nothing is listed by hand; ``precompile.p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import monotonic
+from typing import TypeVar
 
 STARTED = monotonic()
 
@@ -16,25 +18,27 @@ import torch._dynamo  # noqa: E402  (operations on meta tensors would import it 
 from ..decoding.decoder import GPU_PREFILL_CHUNK, Decoder  # noqa: E402
 from ..decoding.pass_check import launch_products  # noqa: E402
 from ..decoding.round_launches import RoundLaunches  # noqa: E402
+from ..kernels.decode.tiling.tiles import DraftTiles, TargetTiles  # noqa: E402
 from ..kernels.toolchain.card import Card  # noqa: E402
 from ..kernels.toolchain.jit import MAX_ROWS  # noqa: E402
 from ..kernels.weights.int8 import Int8Weight  # noqa: E402
 from ..machine import cores  # noqa: E402
 from ..measured.tiles import first_ring  # noqa: E402
 from ..models.dflash.weights import hold_in_8_bits  # noqa: E402
+from ..models.drafter import Drafter  # noqa: E402
 from ..models.host_embedding import hold_embedding_on_host  # noqa: E402
+from ..models.target import TargetModel  # noqa: E402
 from .checkpoint import compute_dtype, drafter_shape, read_drafter_config, target_on_meta  # noqa: E402
 from .choose_rounds import derived_tiles, kept_tiles  # noqa: E402
 from .memory_plan import META  # noqa: E402
 from .precompile import Order  # noqa: E402
 
+AnOrder = TypeVar("AnOrder", bound=Order)
 CUDA = torch.device("cuda")
 """The device that is compiled for. No tensor is ever put there."""
 PROMPT_ROWS = 2 * MAX_ROWS
 """Rows of a short prompt that is tried out beside the longest piece: all others run the machine code of one of the
 two."""
-CORES_LEFT = 6
-"""Cores left to the program meanwhile: four threads read weights, one the tokenizer, one runs the engine."""
 
 
 def launch_all(order: Order) -> None:
@@ -51,13 +55,22 @@ def launch_all(order: Order) -> None:
         drafter.prepare()
         if order.packed_drafter:
             hold_in_8_bits(drafter)
+    launch_pair(target, drafter, order)
+
+
+def launch_pair(
+    target: TargetModel,
+    drafter: Drafter | None,
+    order: Order,
+    launches_of: Callable[[Decoder, Int8Weight | None, TargetTiles, DraftTiles], RoundLaunches] = RoundLaunches,
+) -> None:
+    """Launches what answers of a pair of this shape do. ``launches_of`` makes its rounds."""
     decoder = Decoder(target, drafter, order.context)
     copy = None
     if drafter is not None and order.drafts_in_8_bits:
         copy = Int8Weight.allocate(*drafter.plain_head(target).shape, device=META)
     known = kept_tiles(decoder, order.drafts_in_8_bits)
-    tiles, draft_tiles = known or derived_tiles(decoder, order.drafts_in_8_bits)
-    launches = RoundLaunches(decoder, copy, tiles, draft_tiles)
+    launches = launches_of(decoder, copy, *(known or derived_tiles(decoder, order.drafts_in_8_bits)))
     launches.rehearse()
     _rehearse_prompt(decoder, order.chunk or GPU_PREFILL_CHUNK)
     if known is None and not order.card.was_measured:
@@ -89,13 +102,9 @@ def _rehearse_prompt(decoder: Decoder, chunk: int) -> None:
             drafter.ingest(output.features, decoder.draft_cache)
 
 
-def num_processes() -> int:
-    """How many processes compile: at least half the cores, while the others read the weights."""
-    usable = cores()
-    return max(1, usable // 2, usable - CORES_LEFT)
-
-
-def main() -> None:
+def compile_ordered(kind: type[AnOrder], launch: Callable[[AnOrder], None]) -> None:
+    """Compiles what ``launch`` launches for the order that is read from stdin, by as many processes as there are
+    cores: all of a start waits for them."""
     from ..kernels.toolchain import compile_ahead as ahead  # needs Triton, which not every machine has
 
     ahead.get_ready()
@@ -104,16 +113,19 @@ def main() -> None:
     if not message:
         return  # there is nothing to compile
     moments.append(monotonic())
-    order = Order.read(message)
+    order = kind.read(message)
     ahead.compile_for(order.card)
-    noted = ahead.noted_launches(lambda: launch_all(order))
+
+    def run() -> None:
+        launch(order)
+        moments.append(monotonic())
+
+    pieces = ahead.compile_all(run, cores())
     moments.append(monotonic())
-    ahead.compile_all(noted, num_processes())
-    moments.append(monotonic())
-    phases = zip(("imports", "waiting for the order", "noting", "compiling"), moments, moments[1:], strict=False)
+    phases = zip(("imports", "waiting for the order", "noting", "still compiling"), moments, moments[1:], strict=False)
     timings = ", ".join(f"{what} {end - begun:.1f} s" for what, begun, end in phases)
-    print(f"{len(noted)} pieces of machine code: {timings}", file=sys.stderr)
+    print(f"{pieces} pieces of machine code: {timings}", file=sys.stderr)
 
 
 if __name__ == "__main__":
-    main()
+    compile_ordered(Order, launch_all)

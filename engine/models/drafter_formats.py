@@ -11,9 +11,12 @@ from ..errors import Option, WeightsFailure
 from ..files.json_fields import Fields
 from .dflash.config import DFlashConfig
 from .dflash.dspark import read_deepspec, read_specforge
+from .dflash.dspine import read_dspine
 from .dflash.speculators import read_speculators
 from .eagle3.config import read_deepspec_eagle3, read_eagle3, read_speculators_eagle3
 from .family import DrafterConfig, Json
+from .gemma4.dspark.config import read_gemma_dspark
+from .gemma4.eagle3.config import read_gemma_eagle3
 from .gemma4.mtp.config import MtpConfig
 
 Reader = Callable[[Json], DrafterConfig]
@@ -22,10 +25,12 @@ BY_ARCHITECTURE: dict[str, Reader] = {
     "DFlashDraftModel": DFlashConfig.from_json,
     "DFlash2DraftModel": DFlashConfig.second_from_json,
     "Qwen3DSparkModel": read_deepspec,
+    "Gemma4DSparkModel": read_gemma_dspark,
     "Gemma4AssistantForCausalLM": MtpConfig.from_json,
     "Gemma4UnifiedAssistantForCausalLM": MtpConfig.from_json,
     "LlamaForCausalLMEagle3": read_eagle3,
     "Qwen3Eagle3Model": read_deepspec_eagle3,
+    "Gemma4Eagle3Model": read_gemma_eagle3,
 }
 """Readers of formats that an architecture alone names."""
 OF_SPECULATORS: dict[str, Reader] = {
@@ -39,7 +44,6 @@ OF_SPECULATORS: dict[str, Reader] = {
 DSPARK = "a DSpark drafter whose layers are not Qwen3's"
 DOMINO = "a Domino drafter, whose guesses go through a recurrent head"
 LILICORR = "a LiLiCorr drafter, which ranks pairs of guesses with a transformer of its own"
-DSPINE = "a DSpine drafter, which passes each guess on to the next inside its layers"
 MIXTURE = "a drafter whose layers are mixtures of experts"
 SPECULATORS = {
     "peagle": "a P-EAGLE drafter, an EAGLE-3 that drafts all its tokens in one pass",
@@ -51,10 +55,7 @@ SPECULATORS = {
 """Types of the speculators format (``speculators_model_type``) that are not read, with words for people."""
 OTHER_ARCHITECTURES = {
     "LiLiCorrDraftModel": LILICORR,
-    "DSpineDraftModel": DSPINE,
-    "Gemma4DSparkModel": f"{DSPARK} but Gemma 4's own",
     "Lfm2DSparkDraftModel": f"{DSPARK}: it turns neighbours in a head, not halves",
-    "Gemma4Eagle3Model": "an EAGLE-3 drafter whose layer is Gemma 4's own",
     "DFlashLagunaForCausalLM": "a DFlash with fused projections and gates (Laguna)",
 }
 SLOTS = {"sample_from_anchor": False, "query_zero_predicts_next": False, "shift_label": False, "logits_start": 1}
@@ -83,13 +84,14 @@ def drafter_reader(config: Json) -> Reader | None:
         _refuse(DOMINO)
     if any(name.startswith("lilicorr_") for name in both):
         _refuse(LILICORR)
-    if "dspine_config" in config:
-        _refuse(DSPINE)
+    if is_dspine(config):
+        _require_slots(both)
+        return read_dspine
     if architecture in OTHER_ARCHITECTURES:
         _refuse(OTHER_ARCHITECTURES[architecture])
     if projector == "dspark" or architecture == "DSparkDraftModel":
         return read_specforge
-    if "markov_rank" in config:
+    if "markov_rank" in config and architecture != "Gemma4DSparkModel":
         return read_deepspec
     if "eagle_config" in config:
         return read_eagle3
@@ -100,6 +102,11 @@ def drafter_reader(config: Json) -> Reader | None:
         if architecture == "DFlashDraftModel" and both.get("selector_rank"):
             return DFlashConfig.second_from_json
     return BY_ARCHITECTURE[architecture]
+
+
+def is_dspine(config: Json) -> bool:
+    """Whether this is the ``config.json`` of a DSpine drafter, whose weights may lie in a second file."""
+    return "dspine_config" in config or config.get("architectures") == ["DSpineDraftModel"]
 
 
 def _require_slots(both: Json) -> None:

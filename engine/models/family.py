@@ -83,6 +83,9 @@ class DrafterConfig(ABC):
     among: ClassVar[str] = ""
     """How the names of its tensors begin, where they lie among those of its target."""
 
+    elsewhere: ClassVar[tuple[str, ...]] = ()
+    """Names of tensors that may lie in a file of their own beside those of which an index tells."""
+
     layers: tuple[AttentionConfig, ...]
     block_size: int
     """Tokens of a block, the anchor included: 16 drafts 15."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -22,6 +22,21 @@ from .merged_weights import side_by_side
 
 RopeTable = tuple[Tensor, Tensor]
 """Cosines and sines, as ``rope_table`` returns them."""
+
+
+class LayerShape(Protocol):
+    """What a layer needs to know of a model's config."""
+
+    @property
+    def hidden_size(self) -> int: ...
+    @property
+    def rms_norm_eps(self) -> float: ...
+    @property
+    def intermediate_size(self) -> int: ...
+    @property
+    def activation(self) -> Activation: ...
+    @property
+    def moe(self) -> MoeConfig | None: ...
 
 
 class _Linear(nn.Linear):

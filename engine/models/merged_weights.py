@@ -79,9 +79,9 @@ class LayerWeights:
 
     @classmethod
     def of(cls, attention: Any, mlp: Any, read: Callable[[Weight], Weight]) -> LayerWeights:
-        """Those of an attention (q_proj to o_proj) and a gated MLP, merged in place; ``read`` makes of each what is
-        read."""
-        projections = attention.q_proj, attention.k_proj, attention.v_proj
+        """Those of an attention (q_proj to o_proj, perhaps without v_proj) and a gated MLP, merged in place; ``read``
+        makes of each what is read."""
+        projections = [each for each in (attention.q_proj, attention.k_proj, attention.v_proj) if each is not None]
         return cls(
             qkv=read(side_by_side(*projections)),
             output=read(weight_of(attention.o_proj)),

@@ -31,9 +31,15 @@ class PairedDraftPass(ABC):
     mask_token = 0
 
     def __init__(
-        self, drafter: PairedDrafter, target: TargetModel, cache: Cache, bound: DraftBinding, norms: PairNorms
+        self,
+        drafter: PairedDrafter,
+        target: TargetModel,
+        cache: Cache,
+        bound: DraftBinding,
+        norms: PairNorms,
+        softcap: float | None = None,
     ):
-        """See ``Drafter.draft_pass``; ``norms`` are those of a pair."""
+        """See ``Drafter.draft_pass``; ``norms`` are those of a pair, ``softcap`` is that of its logits."""
         device, hidden = bound.features.device, target.config.hidden_size
         self._in_8_bits = bound.head is not None or drafter.in_8_bits
         self.tiles = bound.tiles or draft_tiles(self._in_8_bits, card_of(device))
@@ -41,7 +47,7 @@ class PairedDraftPass(ABC):
         self._head = drafter.plain_head(target) if bound.head is None else bound.head
         out = HeadOutput.allocate(self._head.shape[0], self.tiles.head, device, keep_logits=False)
         self.out = replace(out, token=bound.tokens, ids=drafter.token_ids)
-        self._rows, self._norms = bound.rows, norms
+        self._rows, self._norms, self._softcap = bound.rows, norms, softcap
         self._embedding = drafter.embedding_of(target).weight
         self._scale = 1.0 if drafter.config.tables.embedding else target.embedding_scale
         self._waiting = Committed(bound.features, bound.rows.ingest_start, bound.rows.ingest_rows)
@@ -63,7 +69,7 @@ class PairedDraftPass(ABC):
         pair_committed(rows, start, count, self._hidden_rows, self._norms, self._first, self._pairs)
         self._remember(count)
 
-    def draft(self, count: int) -> None:
+    def draft(self, count: int, tree: bool = False) -> None:
         """Drafts ``count`` tokens, one behind the other."""
         rows, residual = self._rows, self._residual()
         for index in range(count):
@@ -78,7 +84,7 @@ class PairedDraftPass(ABC):
             self._step(index)
             out = self.out
             out = replace(out, token=out.token[index:], probability=out.probability[index:], peak=out.peak[index:])
-            head_rows(self.normed, self._head, None, out, self.tiles.head, max_rows=1)
+            head_rows(self.normed, self._head, self._softcap, out, self.tiles.head, max_rows=1)
             pick_rows(out, max_rows=1)
 
     def _read(self, weight: Weight) -> Weight:

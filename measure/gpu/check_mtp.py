@@ -11,7 +11,6 @@ Exit code 1 when something is off.
 from __future__ import annotations
 
 import argparse
-import gc
 import random
 import sys
 from collections.abc import Sequence
@@ -201,13 +200,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="write JSON there as well")
     options = parse(parser, "--device cpu --shape tiny --prompts 20 --contexts 40 --tokens 12", kernels=True)
     report = Report()
-    for name in options.shape:
-        check(name, options, report)
-        gc.collect()
-        if options.device == "cuda":
-            torch.cuda.empty_cache()
-    report.write(options.out)
-    return 0 if report.ok else 1
+    return report.of_each(options.shape, lambda name: check(name, options, report), options.out)
 
 
 if __name__ == "__main__":

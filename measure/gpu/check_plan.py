@@ -8,7 +8,6 @@ Exit code 1 when a plan is off."""
 from __future__ import annotations
 
 import argparse
-import gc
 import random
 import sys
 from functools import partial
@@ -111,13 +110,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="write JSON there as well")
     options = parse(parser, "--device cpu --shape tiny --prompt 40 --tokens 4 --context 256")
     report, shape = Report(), read_shape(options.shape)
-    for weights in options.weights:
-        check(shape, weights, options, report)
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        report.write(options.out)
-    return 0 if report.ok else 1
+    return report.of_each(options.weights, lambda weights: check(shape, weights, options, report), options.out)
 
 
 if __name__ == "__main__":

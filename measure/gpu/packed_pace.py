@@ -173,7 +173,7 @@ def compile_cases(layers: Layers, options: argparse.Namespace, processes: int) -
                 for tiles in choices(layers.tiles, case.field, options.tiles).values():
                     case.launches(tiles)[0]()
 
-    ahead.compile_all(ahead.noted_launches(run), processes)
+    ahead.compile_all(run, processes)
 
 
 def _compile(options: argparse.Namespace) -> None:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import json
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
+
+import torch
+
+Case = TypeVar("Case")
 
 
 @dataclass
@@ -24,6 +31,16 @@ class Report:
     def timed(self, name: str, value: str, holds: bool) -> None:
         """A line whose ``holds`` compares times."""
         self.line(name, value, holds or self.quick)
+
+    def of_each(self, cases: Iterable[Case], check: Callable[[Case], None], path: Path | None) -> int:
+        """Checks one case after the other, none of which finds the GPU's memory full of the one before, and writes what
+        was found; returns the exit code."""
+        for case in cases:
+            check(case)
+            gc.collect()
+            torch.cuda.empty_cache()  # does nothing without a GPU
+            self.write(path)
+        return 0 if self.ok else 1
 
     def write(self, path: Path | None) -> None:
         if path is not None:

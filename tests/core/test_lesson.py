@@ -55,7 +55,14 @@ def test_no_row_of_a_table_is_wrapped_where_a_lesson_is_lines() -> None:
     lines = to_text(document_of(open_lesson())).split("\n")
     (head,) = [index for index, line in enumerate(lines) if line.endswith("passes") and "a guess is made from" in line]
     rows = lines[head + 1 : lines.index("", head)]
-    assert [row.rsplit("  ", 1)[1] for row in rows if not row.startswith(" ")] == ["1", "1", "1", "one each", "none"]
+    assert [row.rsplit("  ", 1)[1] for row in rows if not row.startswith(" ")] == [
+        "1",
+        "1",
+        "1",
+        "1",
+        "one each",
+        "none",
+    ]
 
 
 def test_the_tour_lasts_two_minutes_and_ends_with_what_the_race_found() -> None:

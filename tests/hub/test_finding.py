@@ -22,6 +22,7 @@ from engine.errors import WeightsFailure
 from engine.files.shards import missing_weights
 from engine.hub import blobs, own_drafters, pairs
 from engine.hub.blobs import RemoteFile
+from engine.hub.download import Repository
 from engine.hub.failures import explained
 from engine.hub.fetching import Fetching
 from engine.hub.own_drafters import OWN_DRAFTERS, PACKED, own_drafter, pack
@@ -265,3 +266,12 @@ def test_what_others_left_in_the_cache_is_named(left: str, tmp_path: Path, monke
     with held, pytest.raises(WeightsFailure) as refused, explained("some/model"):
         blobs.fetch_file(file, lambda count: None, Event())
     assert str(lock) in str(refused.value.hint)
+
+
+def test_a_second_file_of_codes_is_fetched_with_its_drafter_alone(tmp_path: Path) -> None:
+    """No index names the file in which Tencent's DSpine drafters have the codes of tokens."""
+    names = ("config.json", "model.safetensors", "transfer.safetensors", "training/old.safetensors", "README.md")
+    for architecture, wanted in (("DSpineDraftModel", 3), ("DFlashDraftModel", 2)):
+        folder = write_config(tmp_path, {"architectures": [architecture]})
+        files = {name: RemoteFile("tencent/One", "main", name, 1, None) for name in names}
+        assert [file.name for file in Repository("tencent/One", files, folder).wanted()] == list(names[:wanted])

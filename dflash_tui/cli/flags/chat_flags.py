@@ -24,6 +24,7 @@ from dflash_tui.core.source import Feature, Wanted
 from dflash_tui.sources import Target
 from engine.commands import (
     AUTO,
+    BUNDLED,
     DFLASH,
     MTP,
     NO_DRAFTER,
@@ -33,7 +34,6 @@ from engine.commands import (
     WeightChoice,
 )
 
-from ..first_contact import BUNDLED
 from ..headless.answer import OutputFormat, WhenFull
 from ..problems import Problem, value_problem
 

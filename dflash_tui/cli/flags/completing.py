@@ -22,9 +22,8 @@ def among(names: Callable[[], Iterable[str]], *, files: bool = False) -> Complet
 
 
 def models() -> list[str]:
+    from engine.commands import BUNDLED
     from engine.hub.names import names_at_hand
-
-    from ..first_contact import BUNDLED
 
     return [BUNDLED, *names_at_hand()]
 

@@ -212,6 +212,7 @@ made from, and how many passes of the drafter fill the places behind the newest 
 | DFlash | the text alone | ▪ → a b c d | 1 |
 | DFlash 2 | the text, chosen by what best follows the guess before | ▪ → a→b→c→d | 1 |
 | DSpark | the text, its odds moved by the guess before | ▪ → a→b→c→d | 1 |
+| DSpine | the text and the place before, scored behind the guess before | ▪ → a→b→c→d | 1 |
 | EAGLE-3, MTP | the guess before, and the drafter's own thought there | ▪ → a → b → c | one each |
 | lookup | what followed where the newest tokens stood before | ▪ ← the text | none |
 

@@ -23,7 +23,9 @@ class Lane:
 
 KINDS: dict[str, str] = {**dict(METHODS.items()), LOOKUP: "Lookup"}
 """Kinds of drafters, for people: some are asked for by them."""
-CALLED: dict[str, Method] = {"assistant": "mtp", "eagle3": "eagle3", "dspark": "dspark", "dflash2": "dflash2"}
+CALLED: dict[str, Method] = {
+    "assistant": "mtp", "eagle3": "eagle3", "dspark": "dspark", "dspine": "dspine", "dflash2": "dflash2",
+}  # fmt: skip
 """What the names of published drafters hold, by which a drafter's method is told before it is loaded."""
 
 

@@ -30,6 +30,7 @@ CHOICES = ("first", "second", "third", "fourth")
 CONDITIONED: dict[Method, str] = {
     "dflash2": ", chosen as what best follows its own",
     "dspark": ", corrected by its own",
+    "dspine": ", scored as what the drafter would say behind its own",
     "eagle3": ", drafted behind its own",
     "mtp": ", drafted behind its own",
 }

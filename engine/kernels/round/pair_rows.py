@@ -52,7 +52,9 @@ def pair_committed(
     """Pairs the embedding in each row of ``features`` [16, hidden | embedding] with the hidden state in the row before;
     the first one's is in ``hidden_rows`` [count, hidden], which holds that of position p in row p % count and takes
     those of the first ``rows`` rows. ``start``, ``rows``: int32 [1] on the device, like ``first``, which becomes the
-    position of the first pair: one less. ``pairs`` [16, 2 * hidden]."""
+    position of the first pair: one less. At the beginning of a text, where no row is before, the first pair is the
+    second row's, and the last counts for nothing: what is drafted or committed next stands in its place. ``pairs`` [16,
+    2 * hidden]."""
     hidden = hidden_rows.shape[1]
     _pair_committed[(MAX_ROWS,)](
         features, start, rows, hidden_rows, len(hidden_rows), norms.embedded, norms.hidden, norms.eps, first, pairs,
@@ -122,12 +124,13 @@ def _pair_committed(
     position = tl.load(start)
     live = row < tl.load(rows)
     own = load_row(features + row * 2 * HIDDEN, lane, HIDDEN)
-    embedded = load_row(features + row * 2 * HIDDEN + HIDDEN, lane, HIDDEN)
-    before = load_row(features + tl.maximum(row - 1, 0) * 2 * HIDDEN, lane, HIDDEN)
+    token = row + (position == 0).to(tl.int32)
+    embedded = load_row(features + tl.minimum(token, 15) * 2 * HIDDEN + HIDDEN, lane, HIDDEN)
+    before = load_row(features + tl.maximum(token - 1, 0) * 2 * HIDDEN, lane, HIDDEN)
     older = load_row(hidden_rows + (position + count - 1) % count * HIDDEN, lane, HIDDEN)
     let_next_start()
     _store_pair(
-        pairs + row * 2 * HIDDEN, embedded, tl.where(row == 0, older, before), embedded_scales, hidden_scales, None,
+        pairs + row * 2 * HIDDEN, embedded, tl.where(token == 0, older, before), embedded_scales, hidden_scales, None,
         eps, lane, HIDDEN, QWEN, False,
     )  # fmt: skip
     hidden_at = hidden_rows + (position + row) % count * HIDDEN

@@ -1,12 +1,13 @@
 """Compiles kernels ahead of their launches, without the GPU. Triton compiles at first launch, one kernel after the
-other, and caches machine code by source and argument types. So here launches are made with tensors without memory and
-noted, and several processes compile them into the cache."""
+other, and caches machine code by source and argument types. So here launches are made with tensors without memory, and
+processes compile what they need into the cache meanwhile."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
+import os
+from collections.abc import Callable
+from concurrent.futures import Future, ProcessPoolExecutor
 from importlib import import_module
 from multiprocessing import get_context
 from typing import Any
@@ -17,11 +18,12 @@ from triton.backends.nvidia import driver as nvidia
 from triton.backends.nvidia.driver import CudaLauncher, CudaUtils
 from triton.runtime.cache import triton_key
 from triton.runtime.driver import driver
-from triton.runtime.jit import JITFunction
 
 from .card import Card, stand_in
 
 WARP_SIZE = 32
+NICENESS = 10
+"""How far a process that compiles gives way to others."""
 
 
 class AbsentGPU:
@@ -51,36 +53,33 @@ def compile_for(card: Card) -> None:
     stand_in(card)
 
 
-def noted_launches(run: Callable[[], None]) -> list[str]:
-    """The launches that ``run`` makes, one for each piece of machine code, as Triton writes them down (JSON). Nothing
-    is compiled."""
-    noted: dict[str, None] = {}
+def compile_all(run: Callable[[], None], processes: int) -> int:
+    """Compiles what ``run`` launches into Triton's cache, while it launches; returns how many pieces of machine code
+    that are. It forks, so there may be no threads and no GPU before."""
+    begun: dict[str, Future[None]] = {}
+    with ProcessPoolExecutor(processes, mp_context=get_context("fork"), initializer=_give_way) as pool:
+        loader = pool.submit(_build_loader)
 
-    def note(compile: dict[str, Any], **_others: object) -> bool:
-        noted.setdefault(compile["specialization_data"])
-        return True  # pretends that somebody else compiles; the launch is then left out
+        def begin(compile: dict[str, Any], **_others: object) -> bool:
+            launch = compile["specialization_data"]  # as Triton writes it down (JSON)
+            if launch not in begun:
+                begun[launch] = pool.submit(_compile, launch)
+            return True  # says that somebody else compiles; the launch is then left out
 
-    knobs.runtime.jit_cache_hook = note
-    try:
-        run()
-    finally:
-        knobs.runtime.jit_cache_hook = None
-    return list(noted)
-
-
-def compile_all(noted: Sequence[str], processes: int) -> None:
-    """Compiles noted launches into Triton's cache. It forks, so there may be no threads and no GPU before."""
-    # Kernels of long sources take longest: they begin first, so that none is waited for alone.
-    in_order = sorted(noted, key=lambda launch: len(_kernel(launch).src), reverse=True)
-    with ProcessPoolExecutor(processes, mp_context=get_context("fork")) as pool:
-        for built in [pool.submit(_build_loader), *(pool.submit(_compile, launch) for launch in in_order)]:
+        knobs.runtime.jit_cache_hook = begin
+        try:
+            run()
+        finally:
+            knobs.runtime.jit_cache_hook = None
+        for built in (loader, *begun.values()):
             built.result()
+    return len(begun)
 
 
-def compile_one(noted: str) -> None:
-    """Compiles one noted launch into Triton's cache, in this process, which can note such a launch again."""
-    _compile(noted)
-    _kernel(noted).device_caches.clear()
+def _give_way() -> None:
+    """Lets this process run where others leave a core idle: those who read weights need few, and not for long."""
+    knobs.runtime.jit_cache_hook = None
+    os.nice(NICENESS)
 
 
 def _build_loader() -> None:
@@ -88,12 +87,8 @@ def _build_loader() -> None:
     CudaUtils()
 
 
-def _kernel(launch: str) -> JITFunction:
-    module, _, name = json.loads(launch)["name"].rpartition(".")
-    return getattr(import_module(module), name)
-
-
 def _compile(launch: str) -> None:
-    kernel = _kernel(launch).preload(launch)
+    module, _, name = json.loads(launch)["name"].rpartition(".")
+    kernel = getattr(import_module(module), name).preload(launch)
     if hasattr(nvidia, "make_launcher"):  # Triton 3.7 has one launcher for all, which comes with the loader
         CudaLauncher(kernel.src, kernel.metadata)

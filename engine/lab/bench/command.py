@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from itertools import product
 from pathlib import Path
@@ -30,6 +31,7 @@ from ...measured.ceiling import Ceiling, measure_ceiling
 from ...models.drafter import Drafter
 from ...models.packed import format_of_target, shape_of
 from ...models.target import TargetModel
+from .compiling import compiling_beside
 from .floor import floor_of
 from .measure import Bench, PrefillFigures, RoundFigures, longest
 from .policy import PolicyFigures, measure_policies, policy_table
@@ -212,10 +214,16 @@ def measure(shape: Shape, options: argparse.Namespace, device: torch.device) -> 
         if not options.json:
             print(text, flush=True)
 
-    ceiling = measure_ceiling(device)
-    started = perf_counter()
-    target, drafter = _make_pair(shape, options, device)
-    seconds = perf_counter() - started
+    by_device = options.rounds == DEVICE or (options.rounds == "auto" and device.type == "cuda")
+    ahead = by_device and options.target is None and not INTERPRETED
+    beside = compiling_beside(shape, _context(options), device, options.weights) if ahead else nullcontext()
+    with beside as compiling:
+        ceiling = measure_ceiling(device)
+        started = perf_counter()
+        target, drafter = _make_pair(shape, options, device)
+        seconds = perf_counter() - started
+        while compiling is not None and not compiling.finished(1.0):
+            pass
     results = Results(
         device=torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         dtype=str(target.dtype).removeprefix("torch."),
@@ -233,8 +241,8 @@ def measure(shape: Shape, options: argparse.Namespace, device: torch.device) -> 
     if results.load_bytes:
         say(f"loaded in {seconds:.1f} s, {results.load_bytes / seconds / 1e9:.2f} GB/s")
     decoder = Decoder(target, drafter, _context(options))
-    results.rounds_by = options.rounds if options.rounds != "auto" else DEVICE if device.type == "cuda" else HOST
-    bench = Bench(decoder, floor_of(shape, target, results.rounds_by == DEVICE), ceiling)
+    results.rounds_by = DEVICE if by_device else HOST
+    bench = Bench(decoder, floor_of(shape, target, by_device), ceiling)
     bench.force(options.routing[0], 1)  # before rounds are captured, which then read these scores
     results.prepare_seconds = choose_rounds(bench, results.rounds_by)
     say(f"rounds by the {results.rounds_by}, made ready in {results.prepare_seconds:.1f} s")

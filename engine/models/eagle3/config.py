@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeVar
 
 from ...commands import NO_DRAFTER
 from ...errors import Option, WeightsFailure
@@ -29,12 +29,15 @@ if TYPE_CHECKING:
     from ...kv_cache.layer_state import StatefulLayer
     from .modules import Eagle3
 
+Kind = TypeVar("Kind", bound="Eagle3Config")
+
 BLOCK_SIZE = 16
 """The anchor and as many drafts as a pass of the target verifies; ``speculation/depth.py`` says how many are worth it,
 whatever number a trainer advises."""
 THETA = 10_000.0
 """Of files that name no ``rope_theta``: the default of Llama's config."""
 TAPS = "eagle_aux_hidden_state_layer_ids"
+WHERE = "the drafter's config.json"
 ANOTHER = ("Name another drafter with ", Option("drafter"), ", or go without: ", Option("drafter", NO_DRAFTER), ".")
 FC_NORMS = ("aux_norm_low", "aux_norm_mid", "aux_norm_high")
 """What older files of SpecForge call ``fc_norm.0`` to ``fc_norm.2``."""
@@ -60,6 +63,7 @@ class Eagle3Config(DrafterConfig):
     """What the taps' numbers in the file are of, before ``beside`` made outputs of them: layers' outputs, what stands
     before layers, or that where the highest number is the target's depth."""
     norm_style: Literal["gemma", "qwen"] = "qwen"
+    logit_softcap: float | None = None
     head_norms: bool = False
     """Whether queries and keys are normed: its files hold the norms, whatever the config calls the layer."""
     feature_norms: Literal["none", "together", "each"] = "none"
@@ -134,7 +138,7 @@ class Eagle3Config(DrafterConfig):
 def read_eagle3(config: Json) -> Eagle3Config:
     """Reads SafeAILab's, SpecForge's and NVIDIA's layout; raises ``WeightsFailure`` for a damaged config, and for what
     is not computed."""
-    whole = Fields(config, "the drafter's config.json")
+    whole = Fields(config, WHERE)
     nested = "eagle_config" in whole
     fields = whole.merged(whole.nested("eagle_config", {}))
     for name, (computed, words) in OF_MODELOPT.items():
@@ -143,43 +147,53 @@ def read_eagle3(config: Json) -> Eagle3Config:
     if fields.integer("parallel_draft_step", 1, MAX_SIZE, 1) > 1:
         _refuse("that drafts several tokens in one pass (parallel_draft_step)")
     vocabulary = fields.integer("vocab_size", 1, MAX_VOCABULARY)
-    read = _read(fields, fields, reduced(fields, vocabulary), fields.flag("use_aux_norm", False))
+    tables = reduced(fields, vocabulary)
+    read = read_as(Eagle3Config, fields, fields, tables, _layers(fields))
     return replace(read, counts="by depth" if nested or TAPS in fields else "outputs")
 
 
 def read_speculators_eagle3(config: Json) -> Eagle3Config:
     """Reads an ``eagle3`` of the *speculators* format; raises as ``read_eagle3``."""
-    fields = Fields(config, "the drafter's config.json")
+    fields = Fields(config, WHERE)
     layers = fields.nested("transformer_layer_config")
     vocabulary = layers.integer("vocab_size", 1, MAX_VOCABULARY)
-    return replace(
-        _read(fields, layers, reduced(fields, vocabulary), False), counts="inputs" if TAPS in fields else "outputs"
-    )
+    read = read_as(Eagle3Config, fields, layers, reduced(fields, vocabulary), _layers(layers))
+    return replace(read, counts="inputs" if TAPS in fields else "outputs")
 
 
 def read_deepspec_eagle3(config: Json) -> Eagle3Config:
     """Reads DeepSpec's layout, whose taps are outputs and whose tables are in its files; raises as ``read_eagle3``."""
-    taps = list(Fields(config, "the drafter's config.json").integers("target_layer_ids", 0, MAX_LAYERS))
-    return replace(read_eagle3({**config, TAPS: taps}), counts="outputs")
+    return replace(read_eagle3(deepspec_fields(config)), counts="outputs")
 
 
-def _read(fields: Fields, layers: Fields, tables: OwnTables, older_norms: bool) -> Eagle3Config:
-    """``layers``: what describes its layers."""
+def deepspec_fields(config: Json) -> dict[str, Any]:
+    """A config of DeepSpec with taps called as others call them; refuses one of several layers."""
+    fields = Fields(config, WHERE)
+    if fields.integer("num_hidden_layers", 1, MAX_LAYERS) > 1:
+        _refuse("with several layers, each of which reads tokens (num_hidden_layers)")
+    return {**config, TAPS: list(fields.integers("target_layer_ids", 0, MAX_LAYERS))}
+
+
+def read_as(
+    kind: type[Kind], fields: Fields, layers: Fields, tables: OwnTables, attention: tuple[AttentionConfig, ...]
+) -> Kind:
+    """Reads a config of this kind. ``layers``: what describes its layers, of which ``attention`` has been read. Taps
+    are taken for outputs."""
     hidden = layers.integer("hidden_size", 1, MAX_SIZE)
     if fields.integer("target_hidden_size", 1, MAX_SIZE, hidden) != hidden:
         _refuse(f"of width {hidden} for a target of another width (target_hidden_size)")
-    layers.text("hidden_act", ("silu",), "silu")
     refuse_unread(layers)
     taps = fields.integers(TAPS, 0, MAX_LAYERS) if TAPS in fields else ()
     if TAPS in fields and not taps:
         _refuse(f"that reads no layer of its target ({TAPS})")
     if fields.integer("num_aux_hidden_states", 1, MAX_LAYERS, len(taps) or 3) != (len(taps) or 3):
         _refuse(f"that reads another number of layers than it names (num_aux_hidden_states, {TAPS})")
-    each, together = fields.flag("fc_norm", False) or older_norms, fields.flag("norm_before_fc", False)
+    each, together = fields.flag("fc_norm", False), fields.flag("norm_before_fc", False)
+    each = each or fields.flag("use_aux_norm", False)
     if each and together:
         _refuse("with two kinds of norms before its features (fc_norm, norm_before_fc)")
-    return Eagle3Config(
-        layers=_layers(layers, hidden), block_size=BLOCK_SIZE, target_layer_ids=taps,
+    return kind(
+        layers=attention, block_size=BLOCK_SIZE, target_layer_ids=taps,
         vocab_size=layers.integer("vocab_size", 1, MAX_VOCABULARY), tables=tables,
         leftovers=("verifier_norm.", "verifier_lm_head."), hidden_size=hidden,
         intermediate_size=layers.integer("intermediate_size", 1, MAX_SIZE),
@@ -189,7 +203,10 @@ def _read(fields: Fields, layers: Fields, tables: OwnTables, older_norms: bool) 
     )  # fmt: skip
 
 
-def _layers(layers: Fields, hidden: int) -> tuple[AttentionConfig, ...]:
+def _layers(layers: Fields) -> tuple[AttentionConfig, ...]:
+    """The attention of layers that are Llama's or Qwen3's."""
+    layers.text("hidden_act", ("silu",), "silu")
+    hidden = layers.integer("hidden_size", 1, MAX_SIZE)
     heads = layers.integer("num_attention_heads", 1, MAX_HEADS)
     missing = {"num_key_value_heads": heads, "head_dim": hidden // heads, "num_hidden_layers": 1, "rope_theta": THETA}
     return read_layers(Fields(missing, layers.where).merged(layers).merged(Fields({"is_causal": True}, layers.where)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -23,19 +24,20 @@ from ...layer_config import AttentionConfig
 from ..drafter import DraftBinding
 from ..merged_weights import LayerWeights
 from ..paired_pass import PairedDraftPass
-from ..pre_norm.modules import PreNormAttention, PreNormDecoderLayer
+from ..pre_norm.modules import PreNormAttention
 from ..target import TargetModel
-from .modules import Eagle3, EagleLayer
+from .modules import Eagle3
 
 
 @dataclass(frozen=True, slots=True)
-class _Layer:
+class EagleKernelLayer:
     config: AttentionConfig
     cache: LayerCache
     weights: LayerWeights
-    input_norm: Tensor
     head_norms: HeadNorms
     post_norm: Tensor
+    next_norm: Tensor
+    """What comes behind the layer: the next one's norm, or the head's."""
 
 
 class Eagle3DraftPass(PairedDraftPass):
@@ -44,21 +46,21 @@ class Eagle3DraftPass(PairedDraftPass):
     def __init__(self, drafter: Eagle3, target: TargetModel, cache: Cache, bound: DraftBinding):
         """See ``Drafter.draft_pass``. Merges the drafter's weights in place."""
         config, device, dtype, first = drafter.config, bound.features.device, bound.features.dtype, drafter.first
-        self._eps = eps = config.rms_norm_eps
-        norms = PairNorms(first.input_layernorm.weight, first.hidden_norm.weight, eps, rounded_first=True)
-        super().__init__(drafter, target, cache, bound, norms)
+        self._eps = config.rms_norm_eps
+        scales = first.input_layernorm.weight, first.hidden_norm.weight
+        norms = PairNorms(*scales, config.rms_norm_eps, rounded_first=config.norm_style == "qwen")
+        super().__init__(drafter, target, cache, bound, norms, config.logit_softcap)
         self._drafter = drafter
-        modules: list[EagleLayer | PreNormDecoderLayer] = [first, *drafter.further]
+        modules: list[Any] = [first, *drafter.further]
+        next_norms = [*(layer.input_layernorm.weight for layer in drafter.further), drafter.norm.weight]
         self._fc, self._fc_bias = self._read(weight_of(drafter.fc)), drafter.fc.bias
         self._layers = [
-            _Layer(
-                kind, keys, LayerWeights.of(layer.self_attn, layer.mlp, self._read), layer.input_layernorm.weight,
-                _head_norms(layer.self_attn, eps), layer.post_attention_layernorm.weight,
+            EagleKernelLayer(
+                kind, keys, LayerWeights.of(layer.self_attn, layer.mlp, self._read), self._head_norms(layer.self_attn),
+                layer.post_attention_layernorm.weight, next_norm,
             )
-            for kind, keys, layer in zip(config.layers, self._keys, modules, strict=True)
+            for kind, keys, layer, next_norm in zip(config.layers, self._keys, modules, next_norms, strict=True)
         ]  # fmt: skip
-        self._next_norms = [*(layer.input_norm for layer in self._layers[1:]), drafter.norm.weight]
-        """What comes behind each layer: the next one's norm, or the head's."""
         last = self._layers[-1]
         queries = last.config.num_heads * last.config.head_dim
         self._kv = last.weights.qkv.rows(queries, last.weights.qkv.shape[0])
@@ -97,7 +99,10 @@ class Eagle3DraftPass(PairedDraftPass):
             read = self._run(self._layers[:-1], self._first, count, MAX_ROWS)
         project(read, self._kv, self._new_kv, self.tiles.context_kv, bias=self._kv_bias)
         frequencies, cache = self._drafter.frequencies, last.cache
-        norm_rope_store(self._new_kv, last.head_norms, frequencies, cache.k, cache.v, self._first, count)
+        norm_rope_store(
+            self._new_kv, last.head_norms, frequencies, cache.k, cache.v, self._first, count,
+            value_is_key=last.config.value_is_key,
+        )  # fmt: skip
 
     def _begin_residual(self) -> None:
         """Lays what committed rows are paired with into the residual stream."""
@@ -119,10 +124,10 @@ class Eagle3DraftPass(PairedDraftPass):
     def _step(self, index: int) -> None:
         self._run(self._layers, self._steps.cursors[index, :1], self._steps.rows[index, :1], 1)
 
-    def _run(self, layers: Sequence[_Layer], cursor: Tensor, rows: Tensor, max_rows: int) -> Tensor:
+    def _run(self, layers: Sequence[EagleKernelLayer], cursor: Tensor, rows: Tensor, max_rows: int) -> Tensor:
         """Runs pairs through the first layers; returns the residual, normed for what comes behind them."""
-        tiles, eps, read = self.tiles, self._eps, self._pairs
-        for layer, next_norm in zip(layers, self._next_norms, strict=False):
+        tiles, activation, read = self.tiles, self._drafter.config.activation, self._pairs
+        for layer in layers:
             weights, cache = layer.weights, layer.cache
             project(read, weights.qkv, self._projected, tiles.qkv, max_rows=max_rows, bias=weights.qkv_bias)
             attend_rows(
@@ -130,14 +135,20 @@ class Eagle3DraftPass(PairedDraftPass):
                 layer.config, self._mixed, self._scratch, max_rows=max_rows,
             )  # fmt: skip
             project(self._mixed, weights.output, self._attended, tiles.output, max_rows, bias=weights.output_bias)
-            add_and_norm(self._attended, self._x, layer.post_norm, eps, self._normed, "qwen", max_rows=max_rows)
-            gate_up(self._normed, weights.gate_up, self._act, "silu", tiles.gate_up, max_rows=max_rows)
+            self._behind_attention(layer, max_rows)
+            gate_up(self._normed, weights.gate_up, self._act, activation, tiles.gate_up, max_rows=max_rows)
             project(self._act, weights.down, self._fed, tiles.down, max_rows=max_rows)
-            add_and_norm(self._fed, self._x, next_norm, eps, self._normed, "qwen", max_rows=max_rows)
+            self._behind_feed_forward(layer, max_rows)
             read = self._normed
         return read
 
+    def _head_norms(self, attention: PreNormAttention) -> HeadNorms:
+        q_norm, k_norm = (None if norm is None else norm.weight for norm in (attention.q_norm, attention.k_norm))
+        return HeadNorms(q_norm, k_norm, self._eps, rounded_first=True, norm_values=False)
 
-def _head_norms(attention: PreNormAttention, eps: float) -> HeadNorms:
-    q_norm, k_norm = (None if norm is None else norm.weight for norm in (attention.q_norm, attention.k_norm))
-    return HeadNorms(q_norm, k_norm, eps, rounded_first=True, norm_values=False)
+    def _behind_attention(self, layer: EagleKernelLayer, max_rows: int) -> None:
+        """Adds to the residual stream what attention says, and norms it for what follows."""
+        add_and_norm(self._attended, self._x, layer.post_norm, self._eps, self._normed, "qwen", max_rows=max_rows)
+
+    def _behind_feed_forward(self, layer: EagleKernelLayer, max_rows: int) -> None:
+        add_and_norm(self._fed, self._x, layer.next_norm, self._eps, self._normed, "qwen", max_rows=max_rows)

@@ -4,7 +4,7 @@ token that comes next, each normed, and a head says the token after that. A few 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,7 @@ from ...kv_cache.cache import Cache
 from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
 from ..drafter import DraftBinding
-from ..layers import GatedMLP, RMSNorm, RopeTable, linear
+from ..layers import RMSNorm, RopeTable, linear
 from ..paired import Drafted, PairedDrafter, Pairs
 from ..pre_norm.modules import PreNormAttention, PreNormDecoderLayer
 from ..target import TargetModel
@@ -37,29 +37,25 @@ class EagleAttention(PreNormAttention):
             setattr(self, name, linear(2 * config.hidden_size, size, layer.biases))
 
 
-class EagleLayer(nn.Module):
-    """The first layer. ``forward`` takes pairs and returns the residual stream behind it, [n, hidden]."""
+class EagleLayer(PreNormDecoderLayer):
+    """The first layer, which reads pairs, behind their joining."""
+
+    self_attn: EagleAttention
 
     def __init__(self, config: Eagle3Config, layer: AttentionConfig):
-        super().__init__()
-        hidden, eps = config.hidden_size, config.rms_norm_eps
+        super().__init__(config, layer)
         self.self_attn = EagleAttention(layer, config)
-        self.mlp = GatedMLP(hidden, config.intermediate_size, "silu")
-        self.input_layernorm, self.hidden_norm, self.post_attention_layernorm = (
-            RMSNorm(hidden, eps, "qwen") for _ in range(3)
-        )
+        self.hidden_norm = RMSNorm(config.hidden_size, config.rms_norm_eps, config.norm_style)
 
-    def join(self, pairs: Pairs) -> Tensor:
-        """[n, 2 * hidden]: embeddings, normed, beside hidden states, normed. The target's scale of its embeddings goes
-        with the norm."""
-        return torch.cat((self.input_layernorm(pairs.embedded), self.hidden_norm(pairs.hidden)), dim=-1)
 
-    def forward(self, pairs: Pairs, start: int, cache: LayerCache, rope: RopeTable, *, residual_normed: bool) -> Tensor:
-        joined = self.join(pairs)
-        x = joined[:, pairs.hidden.shape[1] :] if residual_normed else pairs.hidden
-        x = x + self.self_attn(joined, start, cache, rope)
-        out: Tensor = x + self.mlp(self.post_attention_layernorm(x))
-        return out
+class FirstLayer(Protocol):
+    """What is asked of the first layer, whatever family it is of."""
+
+    self_attn: EagleAttention
+    input_layernorm: RMSNorm
+    hidden_norm: RMSNorm
+
+    def behind_attention(self, x: Tensor, mixed: Tensor) -> Tensor: ...
 
 
 class Eagle3(PairedDrafter):
@@ -75,25 +71,28 @@ class Eagle3(PairedDrafter):
         self.config = config
         hidden, eps, count = config.hidden_size, config.rms_norm_eps, len(config.taps)
         if config.feature_norms == "together":
-            self.input_norm = RMSNorm(count * hidden, eps, "qwen")
+            self.input_norm = RMSNorm(count * hidden, eps, config.norm_style)
         elif config.feature_norms == "each":
-            self.fc_norm = nn.ModuleList(RMSNorm(hidden, eps, "qwen") for _ in range(count))
+            self.fc_norm = nn.ModuleList(RMSNorm(hidden, eps, config.norm_style) for _ in range(count))
         self.fc = linear(count * hidden, hidden, config.feature_bias)
-        kinds = (EagleLayer, *[PreNormDecoderLayer] * (len(config.layers) - 1))
-        self.layers = nn.ModuleList(kind(config, layer) for kind, layer in zip(kinds, config.layers, strict=True))
-        self.norm = RMSNorm(hidden, eps, "qwen")
+        first, *further = config.layers
+        behind = (PreNormDecoderLayer(config, layer) for layer in further)
+        self.layers = nn.ModuleList([self._first_layer(first), *behind])
+        self.norm = RMSNorm(hidden, eps, config.norm_style)
         self._bring_tables(hidden)
 
+    def _first_layer(self, layer: AttentionConfig) -> nn.Module:
+        """Makes the layer that reads pairs, a ``FirstLayer``."""
+        return EagleLayer(self.config, layer)
+
     @property
-    def first(self) -> EagleLayer:
-        first = self.layers[0]
-        assert isinstance(first, EagleLayer)
-        return first
+    def first(self) -> FirstLayer:
+        return cast(FirstLayer, self.layers[0])
 
     @property
     def further(self) -> list[PreNormDecoderLayer]:
         """The layers behind the first, which read no token: mostly none."""
-        return [layer for layer in self.layers if isinstance(layer, PreNormDecoderLayer)]
+        return [layer for layer in self.layers[1:] if isinstance(layer, PreNormDecoderLayer)]
 
     @property
     def in_8_bits(self) -> bool:
@@ -118,17 +117,24 @@ class Eagle3(PairedDrafter):
 
     def remember(self, pairs: Pairs, start: int, keys: Sequence[LayerCache], rope: RopeTable) -> None:
         if not self.further:
-            self.first.self_attn.remember(self.first.join(pairs), start, keys[0], rope)
+            self.first.self_attn.remember(self._joined(pairs), start, keys[0], rope)
             return
         *before, last = self.further
         x = self._behind(pairs, start, keys, rope, before)
         last.self_attn.remember(last.input_layernorm(x), start, keys[-1], rope)
 
+    def _joined(self, pairs: Pairs) -> Tensor:
+        """[n, 2 * hidden]: embeddings, normed, beside hidden states, normed."""
+        embedded, hidden = self.first.input_layernorm(pairs.embedded), self.first.hidden_norm(pairs.hidden)
+        return torch.cat((embedded, hidden), dim=-1)
+
     def _behind(
         self, pairs: Pairs, start: int, keys: Sequence[LayerCache], rope: RopeTable, further: list[PreNormDecoderLayer]
     ) -> Tensor:
         """The residual stream behind the first layer and ``further`` ones, [n, hidden]."""
-        x: Tensor = self.first(pairs, start, keys[0], rope, residual_normed=self.config.residual_normed)
+        joined = self._joined(pairs)
+        x = joined[:, self.config.hidden_size :] if self.config.residual_normed else pairs.hidden
+        x = self.first.behind_attention(x, self.first.self_attn(joined, start, keys[0], rope))
         for layer, kept in zip(further, keys[1:], strict=False):
             x = layer(x, start, kept, rope)
         return x
@@ -138,7 +144,8 @@ class Eagle3(PairedDrafter):
     ) -> Drafted:
         x = self._behind(pair, position, keys, rope, self.further)
         normed = self.norm(x)
-        return Drafted(capped_logits(normed, self.head_of(target), None), normed if self.config.feeds_normed else x)
+        logits = capped_logits(normed, self.head_of(target), self.config.logit_softcap)
+        return Drafted(logits, normed if self.config.feeds_normed else x)
 
     def draft_pass(self, target: TargetModel, cache: Cache, bound: DraftBinding) -> Eagle3DraftPass:
         from . import draft_pass

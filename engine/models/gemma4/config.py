@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from ...errors import WeightsFailure
+from ...errors import Option, WeightsFailure
 from ...files.json_fields import Fields
 from ...layer_config import (
     KINDS,
@@ -28,6 +28,8 @@ from ..family import Json, TargetConfig, read_stops
 
 if TYPE_CHECKING:
     from .modules import Gemma4
+
+OWN_DRAFTER = ("Name the target's own drafter with ", Option("drafter"), ".")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +72,19 @@ def _require_what_the_engine_computes(whole: Fields, text: Fields) -> None:
     for fields in (whole, text):
         if not fields.flag("tie_word_embeddings", True):
             raise WeightsFailure("This checkpoint has an output head of its own.", "Name an original Gemma 4.")
+
+
+def read_drafters_layers(fields: Fields) -> tuple[AttentionConfig, ...]:
+    """The layers of a drafter that are this family's own, all of them full, as DeepSpec trains them on a copy of the
+    target's config. Raises ``WeightsFailure`` for variants of them that are not computed."""
+    fields.text("hidden_activation", ("gelu_pytorch_tanh",), "gelu_pytorch_tanh")
+    layers = read_layers(fields)
+    absent = ("attention_bias", "enable_moe_block", "hidden_size_per_layer_input", "num_kv_shared_layers")
+    for name in (each for each in absent if fields.given(each)):
+        raise WeightsFailure(f"This drafter's layers have what the engine's have not ({name}).", OWN_DRAFTER)
+    if any(layer.kind != "full_attention" for layer in layers):
+        raise WeightsFailure("This drafter's layers see a window of the text (layer_types), none should.", OWN_DRAFTER)
+    return layers
 
 
 def read_layers(text: Fields) -> tuple[AttentionConfig, ...]:

@@ -15,7 +15,7 @@ from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import AttentionConfig
 from ..merged_weights import side_by_side
 from ..rows_pass import NOTHING_ADDED, AddedTerms
-from .modules import Gemma4, Gemma4DecoderLayer, Gemma4Router
+from .modules import Gemma4, Gemma4Attention, Gemma4DecoderLayer, Gemma4Router
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def kernel_layers(target: Gemma4, cache: Cache) -> list[Gemma4KernelLayer]:
 def _layer(module: Gemma4DecoderLayer, cache: LayerCache, frequencies: Tensor, next_norm: Tensor) -> Gemma4KernelLayer:
     attention, mlp, sparse = module.self_attn, module.mlp, module.has_experts
     projections = [attention.q_proj, attention.k_proj, *([] if attention.v_proj is None else [attention.v_proj])]
-    q_norm, k_norm = attention.q_norm.weight, attention.k_norm.weight
+    attention_join, feed_forward_join = joins_of(module, next_norm)
     routed = None
     if sparse:
         experts = module.experts
@@ -68,22 +68,33 @@ def _layer(module: Gemma4DecoderLayer, cache: LayerCache, frequencies: Tensor, n
         cache=cache,
         frequencies=frequencies,
         qkv=side_by_side(*projections),
-        head_norms=HeadNorms(q_norm, k_norm, attention.eps, rounded_first=False, norm_values=True),
+        head_norms=head_norms_of(attention),
         output=weight_of(attention.o_proj),
-        attention_join=AttentionJoin(
-            module.post_attention_layernorm.weight,
-            module.pre_feedforward_layernorm.weight,
-            module.pre_feedforward_layernorm_2.weight if sparse else None,
-            module.router.scale if sparse else None,
-        ),
+        attention_join=attention_join,
         gate_up=side_by_side(mlp.gate_proj, mlp.up_proj),
         down=weight_of(mlp.down_proj),
         routed=routed,
-        feed_forward_join=FeedForwardJoin(
-            module.post_feedforward_layernorm_1.weight if sparse else None,
-            module.post_feedforward_layernorm_2.weight if sparse else None,
-            module.post_feedforward_layernorm.weight,
-            module.layer_scalar,
-            next_norm,
-        ),
+        feed_forward_join=feed_forward_join,
+    )
+
+
+def head_norms_of(attention: Gemma4Attention) -> HeadNorms:
+    norms = attention.q_norm.weight, attention.k_norm.weight
+    return HeadNorms(*norms, attention.eps, rounded_first=False, norm_values=True)
+
+
+def joins_of(module: Gemma4DecoderLayer, next_norm: Tensor) -> tuple[AttentionJoin, FeedForwardJoin]:
+    """What stands behind a layer's attention, and behind its MLP; ``next_norm`` comes behind the layer."""
+    sparse = module.has_experts
+    return AttentionJoin(
+        module.post_attention_layernorm.weight,
+        module.pre_feedforward_layernorm.weight,
+        module.pre_feedforward_layernorm_2.weight if sparse else None,
+        module.router.scale if sparse else None,
+    ), FeedForwardJoin(
+        module.post_feedforward_layernorm_1.weight if sparse else None,
+        module.post_feedforward_layernorm_2.weight if sparse else None,
+        module.post_feedforward_layernorm.weight,
+        module.layer_scalar,
+        next_norm,
     )

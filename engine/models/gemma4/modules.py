@@ -19,7 +19,7 @@ from ...layer_config import AttentionConfig, MoeConfig
 from ...speculation.trees import WIDE_ROWS
 from ..attention_backends import TRITON
 from ..family import AFTER_NORM, EMBEDDED
-from ..layers import AttentionModule, Experts, GatedMLP, RMSNorm, RopeTable, embedding, linear
+from ..layers import AttentionModule, Experts, GatedMLP, LayerShape, RMSNorm, RopeTable, embedding, linear
 from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput, WidePass
 from .config import Gemma4Config
 
@@ -52,11 +52,19 @@ class Gemma4Attention(AttentionModule):
         self.merge_norms(self.q_norm, self.k_norm)
 
     def _queries_keys_values(self, x: Tensor, rope: RopeTable) -> tuple[Tensor, Tensor, Tensor]:
+        q = apply_rope(self.q_norm(self.q_proj(x).view(len(x), -1, self.config.head_dim)), rope)
+        return q, *self.keys_values(x, rope)
+
+    def remember(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> None:
+        """Writes keys and values of rows x at start .. start + n - 1 into the cache."""
+        cache.write(start, *self.keys_values(x, rope))
+
+    def keys_values(self, x: Tensor, rope: RopeTable) -> tuple[Tensor, Tensor]:
+        """[n, kv_heads, head_dim] each, of rows x [n, hidden]."""
         n, head_dim = x.shape[0], self.config.head_dim
         raw_k = self.k_proj(x).view(n, -1, head_dim)
         raw_v = raw_k if self.v_proj is None else self.v_proj(x).view(n, -1, head_dim)
-        q = apply_rope(self.q_norm(self.q_proj(x).view(n, -1, head_dim)), rope)
-        return q, apply_rope(self.k_norm(raw_k), rope), rms_norm(raw_v, None, self.eps)
+        return apply_rope(self.k_norm(raw_k), rope), rms_norm(raw_v, None, self.eps)
 
 
 class Gemma4Router(nn.Module):
@@ -80,7 +88,7 @@ class Gemma4Router(nn.Module):
 
 
 class Gemma4DecoderLayer(nn.Module):
-    def __init__(self, config: Gemma4Config, layer: AttentionConfig):
+    def __init__(self, config: LayerShape, layer: AttentionConfig):
         super().__init__()
         hidden, eps = config.hidden_size, config.rms_norm_eps
         self.self_attn = Gemma4Attention(layer, hidden, eps)
@@ -99,7 +107,11 @@ class Gemma4DecoderLayer(nn.Module):
             self.post_feedforward_layernorm_2 = RMSNorm(hidden, eps)
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
-        x = x + self.post_attention_layernorm(self.self_attn(self.input_layernorm(x), start, cache, rope))
+        return self.behind_attention(x, self.self_attn(self.input_layernorm(x), start, cache, rope))
+
+    def behind_attention(self, x: Tensor, mixed: Tensor) -> Tensor:
+        """A residual stream x [n, hidden] behind the layer, given what attention says of it, [n, hidden]."""
+        x = x + self.post_attention_layernorm(mixed)
         x = x + self.post_feedforward_layernorm(self._feed_forward(x))
         return x * self.layer_scalar
 
@@ -112,6 +124,12 @@ class Gemma4DecoderLayer(nn.Module):
         sparse = self.experts(self.pre_feedforward_layernorm_2(x), weights, ids)
         both: Tensor = self.post_feedforward_layernorm_1(dense) + self.post_feedforward_layernorm_2(sparse)
         return both
+
+
+def embedding_scale(hidden: int) -> float:
+    """The factor of embeddings. Rounded to bf16 whatever the compute dtype: that is what the weights were trained with
+    (53.0, not 53.066)."""
+    return torch.tensor(hidden**0.5, dtype=torch.bfloat16, device="cpu").item()
 
 
 class Gemma4(TargetModel):
@@ -129,8 +147,7 @@ class Gemma4(TargetModel):
         self.embed_tokens = embedding(config.vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(Gemma4DecoderLayer(config, layer) for layer in config.attention)
         self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps)
-        # Rounded to bf16 whatever the compute dtype: that is what the weights were trained with (53.0, not 53.066).
-        self.embedding_scale = torch.tensor(config.hidden_size**0.5, dtype=torch.bfloat16, device="cpu").item()
+        self.embedding_scale = embedding_scale(config.hidden_size)
         if config.moe is not None:  # each tile of 16 rows reads dense weights again; all together read experts once
             self.widest_pass = WIDE_ROWS[-1]
 

@@ -20,32 +20,22 @@ from ...kv_cache.layer_cache import LayerCache
 from ...layer_config import Activation, AttentionConfig, MoeConfig
 from ..attention_backends import TRITON
 from ..family import EMBEDDED, TargetConfig
-from ..layers import AttentionModule, Experts, GatedMLP, RMSNorm, RopeTable, embedding, linear
+from ..layers import AttentionModule, Experts, GatedMLP, LayerShape, RMSNorm, RopeTable, embedding, linear
 from ..target import DecodePass, PrefillPass, TargetModel, TargetOutput
 from .config import PreNormConfig
 
 
-class LayerShape(Protocol):
+class PreNormShape(LayerShape, Protocol):
     """What a layer needs to know of a model's config."""
 
-    @property
-    def hidden_size(self) -> int: ...
-    @property
-    def rms_norm_eps(self) -> float: ...
     @property
     def norm_style(self) -> Literal["gemma", "qwen"]: ...
     @property
     def head_norms(self) -> bool: ...
-    @property
-    def intermediate_size(self) -> int: ...
-    @property
-    def activation(self) -> Activation: ...
-    @property
-    def moe(self) -> MoeConfig | None: ...
 
 
 class PreNormAttention(AttentionModule):
-    def __init__(self, layer: AttentionConfig, config: LayerShape):
+    def __init__(self, layer: AttentionConfig, config: PreNormShape):
         super().__init__(layer)
         hidden, kv_size = config.hidden_size, layer.num_kv_heads * layer.head_dim
         self.q_proj = linear(hidden, layer.num_heads * layer.head_dim, layer.biases)
@@ -124,7 +114,7 @@ class SparseMLP(nn.Module):
 
 
 class PreNormDecoderLayer(nn.Module):
-    def __init__(self, config: LayerShape, layer: AttentionConfig):
+    def __init__(self, config: PreNormShape, layer: AttentionConfig):
         super().__init__()
         hidden, eps = config.hidden_size, config.rms_norm_eps
         self.self_attn = PreNormAttention(layer, config)
@@ -137,7 +127,11 @@ class PreNormDecoderLayer(nn.Module):
         self.post_attention_layernorm = RMSNorm(hidden, eps, config.norm_style)
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
-        x = x + self.self_attn(self.input_layernorm(x), start, cache, rope)
+        return self.behind_attention(x, self.self_attn(self.input_layernorm(x), start, cache, rope))
+
+    def behind_attention(self, x: Tensor, mixed: Tensor) -> Tensor:
+        """A residual stream x [n, hidden] behind the layer, given what attention says of it, [n, hidden]."""
+        x = x + mixed
         out: Tensor = x + self.mlp(self.post_attention_layernorm(x))
         return out
 

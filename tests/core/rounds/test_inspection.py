@@ -163,6 +163,7 @@ def test_the_summary_counts_what_was_verified(steps: list[Step]) -> None:
         ("dflash", ""),
         ("dflash2", ", chosen as what best follows its own “a0”"),
         ("dspark", ", corrected by its own “a0”"),
+        ("dspine", ", scored as what the drafter would say behind its own “a0”"),
         ("eagle3", ", drafted behind its own “a0”"),
     ],
 )

@@ -61,7 +61,6 @@ def test_what_speculators_has_besides_is_refused_by_name(changes: dict[str, Any]
         *(({slot: int(not silent)}, "first row drafts") for slot, silent in SLOTS.items()),
         ({"dflash_config": {"projector_type": "domino"}}, "Domino"),
         ({"dflash_config": {"lilicorr_candidate_topk": 8}}, "LiLiCorr"),
-        ({"dspine_config": {"transfer_rank": 64}}, "DSpine"),
         ({"eagle_config": {"use_aux_hidden_state": False}}, "EAGLE-1"),
         ({"dspark_rank": 1}, "inside of a target"),
         ({"architectures": ["Novel"]}, "a 'Novel' model"),

@@ -18,7 +18,10 @@ from torch import Tensor
 
 from engine.decoding.readings import FEWEST, better_reading, look_at_guesses
 from engine.errors import WeightsFailure
+from engine.kernels.toolchain.jit import INTERPRETED
+from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter
+from engine.models.drafter import DraftBinding, RoundRows
 from engine.models.eagle3.config import Eagle3Config
 from engine.models.eagle3.modules import Eagle3
 from engine.models.family import EMBEDDED
@@ -26,8 +29,9 @@ from engine.models.registry import drafter_config_of
 from engine.models.target import TargetModel
 from support.checkpoints import VOCAB_SIZE
 from support.eagle import LAYOUTS, default_taps, eagle_config, write_eagle
-from tests.engine.conftest import TinyPair, no_progress
+from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.small_decoders import prompt_ids
+from tests.kernels.tensors import number
 from tests.pace import examples
 
 TAPS, COUNT = [0, 2], 40
@@ -42,6 +46,30 @@ def test_other_readings_are_looked_at(dense_pair: TinyPair, tmp_path: Path) -> N
     found = list(look_at_guesses(dense_pair.target, drafter, text))
     assert found[-1] is None and len(found) > 4 * 32  # four readings at 32 places
     assert better_reading(dense_pair.target, drafter, [(text[:60], 40)]) is None
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
+@pytest.mark.parametrize(("layout", "fields"), [("SpecForge", {"num_hidden_layers": 2}), ("DeepSpec, Gemma", {})])
+@torch.inference_mode()
+def test_the_device_drafts_as_the_host_behind_the_first_rows_of_a_text(
+    layout: str, fields: dict[str, int], dense_pair: TinyPair, tmp_path: Path
+) -> None:
+    """No row is before the first, so that one begins no pair."""
+    tensors = write_eagle(tmp_path, layout, VOCAB_SIZE, TAPS, count=None, embedding=True, **fields)
+    drafter: Any = load_drafter(tmp_path, dense_pair.target, no_progress)
+    features, tokens = torch.randn(16, 3 * 64), torch.zeros(16, dtype=torch.int64)
+    features[:, 128:] = tensors["embed_tokens.weight"][:16]
+    for committed in (1, 6, 16):
+        of_host, of_device = (
+            drafter.new_cache(Cache((), 64, 16, torch.float32, CPU), 64, 16, torch.float32, CPU) for _ in range(2)
+        )
+        drafter.ingest(features[:committed], of_host)
+        rows = RoundRows(*(number(each) for each in (committed, 5, 0, committed)))
+        drafting = drafter.draft_pass(dense_pair.target, of_device, DraftBinding(features, tokens, rows))
+        drafting.ingest()
+        drafting.block[0] = 7
+        drafting.draft(4)
+        assert tokens[:4].tolist() == drafter.draft(dense_pair.target, 7, 5, of_host).ids.tolist(), committed
 
 
 Change = Callable[[dict[str, Any], dict[str, Tensor]], object]

@@ -146,6 +146,8 @@ DRAFTERS = {
     ),
     "SpecForge, three layers": eagle("SpecForge", [1, 3], num_hidden_layers=3, norm_output=True),
     "DeepSpec": eagle("DeepSpec", [0, 1, 2, 4, 5], count=None, tables={"embedding": True, "head_norms": True}),
+    "DeepSpec, Gemma": eagle("DeepSpec, Gemma", [0, 1, 2, 4, 5], count=None, tables={"embedding": True}),
+    "DeepSpec, Gemma, the target's embedding": eagle("DeepSpec, Gemma", [0, 2, 4], count=None),
     "z-lab, for Qwen3.5": retrained(),
     "speculators DFlash 2, few tokens": second(True),
     "speculators DFlash 2, few tokens, all may follow": second(False),
@@ -187,8 +189,8 @@ def target_of(family: str, folder: Path) -> PreTrainedModel:
 @pytest.mark.parametrize(
     ("name", "family"),
     [
-        *((name, "llama") for name in DRAFTERS if name != RETRAINED),
-        *((name, "gemma4") for name in SCALED),
+        *((name, "llama") for name in DRAFTERS if name != RETRAINED and "Gemma" not in name),
+        *((name, "gemma4") for name in (*SCALED, *(name for name in DRAFTERS if "Gemma" in name))),
         (RETRAINED, "qwen3_5"),
     ],
 )
