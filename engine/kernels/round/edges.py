@@ -8,7 +8,7 @@ from torch import Tensor
 
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import dot, tl
-from .walk import CANDIDATES
+from .choices import CANDIDATES
 
 CHUNK = 256
 """Channels of one step through a hidden size."""

@@ -12,8 +12,8 @@ from torch.nn import functional as F
 from ...kernels.decode.injection import Heard, gate_messages, inject_and_norm
 from ...kernels.decode.products.dense import partial_sums, project
 from ...kernels.decode.tiling.tiles import draft_tiles
+from ...kernels.round.choices import CANDIDATES
 from ...kernels.round.edges import before_edges, score_edges, walk_edges
-from ...kernels.round.walk import CANDIDATES
 from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.kinds import weight_of
@@ -52,9 +52,9 @@ class DSpineDraftPass(DFlashDraftPass):
         self._last = len(config.layers) - 1
         self._most = min(config.block_size, MAX_ROWS) - 1
 
-    def draft(self, count: int) -> None:
+    def draft(self, count: int, tree: bool = False) -> None:
         self._first = self._of_codes(self.block[:1])
-        super().draft(count)
+        super().draft(count, tree)
 
     def _behind(self, index: int, next_norm: Tensor) -> None:
         buffers, heard, last = self._buffers, self._heard, index == self._last
@@ -65,7 +65,7 @@ class DSpineDraftPass(DFlashDraftPass):
         project(self._messages, weight_of(self._injection.writes[index]), self._written, self._writing)
         inject_and_norm(self._written, buffers.x, next_norm, eps, buffers.normed, keep=not last)
 
-    def _pick(self, rows: Tensor) -> None:
+    def _pick(self, rows: Tensor, tree: bool) -> None:
         out, states, count = self.out, self._buffers.x, self._most
         assert out.logits is not None
         candidates = torch.topk(out.logits[:count], CANDIDATES).indices

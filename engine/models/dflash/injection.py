@@ -13,8 +13,8 @@ from torch.nn import functional as F
 
 from ...errors import WeightsFailure
 from ...files.json_fields import DOWNLOAD_AGAIN
+from ...kernels.round.choices import CANDIDATES
 from ...kernels.round.edges import before_edges, reference_walk_edges
-from ...kernels.round.walk import CANDIDATES
 from ...kv_cache.cache import Cache
 from ..drafter import Draft, DraftBinding
 from ..layers import linear
@@ -76,6 +76,8 @@ class DSpineDrafter(DFlashDrafter):
 
     def prepare(self) -> None:
         super().prepare()
+        if self.transfer_codes.is_meta:
+            return
         middle = float(torch.linalg.vector_norm(self.transfer_codes.detach(), dim=-1, dtype=torch.float32).median())
         if not UNIT[0] < middle < UNIT[1]:
             raise WeightsFailure(

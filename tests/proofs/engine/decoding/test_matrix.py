@@ -16,6 +16,8 @@ CELLS = [
     *(("dense", way) for way in ("none", "own drafts", "in turns", "beside")),
     ("dense, MTP", "own drafts, few"),
     *(("dense, few tokens", way) for way in ("own drafts", "tree")),
+    *((f"dense, {kind}", way) for kind in ("DFlash 2", "DSpark") for way in ("own trees", "tree", "beside")),
+    *(("qwen3_5, DFlash 2", way) for way in ("own trees", "tree")),
     *((f"{family}, EAGLE-3", "own drafts, few") for family in ("dense", "experts")),
     *(("llama, EAGLE-3", way) for way in ("own drafts, few", "block", "in turns")),
     *((family, "block") for family in ("llama", "gpt_oss", "qwen3_moe")),
