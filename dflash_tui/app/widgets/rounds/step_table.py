@@ -202,8 +202,8 @@ def _width(inspection: Inspection, width: int) -> Content:
 def title_line(scene: Scene, width: int) -> Content:
     """The title, the round in a line, and a note: what has no room is left out, the note last."""
     title = Content.styled(scene.title, "bold")
-    said = (scene.inspection.summary, scene.inspection.brief) if scene.reached("judge") else ()
-    forms = [*(title + f" · {words}" for words in said), title]
+    summaries = (scene.inspection.summary, scene.inspection.brief) if scene.reached("judge") else ()
+    forms = [*(title + f" · {words}" for words in summaries), title]
     for left in forms:
         for note in scene.notes:
             gap = width - left.cell_length - cell_len(note)
