@@ -93,14 +93,19 @@ def dspine(taps: list[int], mask: int, depth: int) -> dict[str, Any]:
 
 
 LLAMA3: dict[str, Any] = {"architectures": ["LlamaForCausalLMEagle3"], "draft_vocab_size": 32_000}
-GEMMA: dict[str, Any] = {
-    "layer_types": ["full_attention"], "attention_k_eq_v": True, "num_global_key_value_heads": 1,
-    "global_head_dim": 512, "hidden_activation": "gelu_pytorch_tanh", "final_logit_softcapping": 30.0,
-    "rope_parameters": {
-        "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6}
-    },
-}  # fmt: skip
-"""What of a config makes layers Gemma 4's own."""
+
+
+def gemma(architecture: str, layers_of_it: int, **fields: Any) -> dict[str, Any]:
+    """DeepSpec's config of a drafter for 12B, whose layers are the target's full ones."""
+    turns = {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6}
+    return layers(3840, 15_360, (16, 8, 256), 262_144, layers_of_it) | {
+        "architectures": [architecture], "target_layer_ids": [5, 17, 29, 41, 46], "attention_k_eq_v": True,
+        "layer_types": ["full_attention"] * layers_of_it, "num_global_key_value_heads": 1, "global_head_dim": 512,
+        "hidden_act": None, "hidden_activation": "gelu_pytorch_tanh", "final_logit_softcapping": 30.0,
+        "rope_parameters": {"full_attention": turns}, **fields,
+    }  # fmt: skip
+
+
 EAGLE_TAPS, TAPS = "eagle_aux_hidden_state_layer_ids", "aux_hidden_state_layer_ids"
 DRAFTERS = {
     "EAGLE-3 of 26B-A4B": Published(
@@ -136,9 +141,9 @@ DRAFTERS = {
     "EAGLE-3 of Llama-3.1-8B": Published(
         "Llama-3.1-8B", 7, LLAMA3 | layers(4096, 14_336, (32, 8, 128), 128_256)
     ),
-    "EAGLE-3 of 12B": Published(
-        "12B", 7, layers(3840, 15_360, (16, 8, 256), 262_144) | GEMMA
-        | {"architectures": ["Gemma4Eagle3Model"], "target_layer_ids": [5, 17, 29, 41, 46]},
+    "EAGLE-3 of 12B": Published("12B", 7, gemma("Gemma4Eagle3Model", 1)),
+    "DSpark of 12B": Published(
+        "12B", 7, gemma("Gemma4DSparkModel", 5, block_size=7, mask_token_id=4, markov_rank=256)
     ),
     "EAGLE-3 of gpt-oss-120b": Published(
         "gpt-oss-120b", 7,
