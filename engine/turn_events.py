@@ -90,7 +90,7 @@ class TurnEvents:
         )
 
     def _tree(self, done: Round) -> TreeColumns:
-        parents, depths, choices, _ = zip(*done.tree, strict=True)
+        parents, depths, choices = zip(*(node[:3] for node in done.tree), strict=True)
         sources = tuple("lookup" if choice == LOOKED_UP else self.by_drafter for choice in choices)
         texts, chances = map(self.piece, done.tree_ids), _probabilities(done.tree_probabilities)
         return TreeColumns(parents, depths, choices, done.tree_ids, tuple(texts), chances, sources)

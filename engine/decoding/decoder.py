@@ -22,7 +22,7 @@ from ..speculation.choice import LookupOutcome
 from ..speculation.lookup import LookedUpChain, num_agreed
 from ..speculation.one_row import OneRowPasses
 from ..speculation.policy import Policy
-from ..speculation.trees import ROWS, choices_of
+from ..speculation.trees import ROWS, Chances, choices_of
 from .host_rounds import HostRounds
 from .rounds import Poll, Prompt, Round, Rounds
 from .text_index import TextIndex
@@ -259,14 +259,17 @@ class Turn:
             return []
         return self.text.guess(self.match, count, self.target.config.stop_token_ids)
 
-    def looked_up_chain(self, guess: Sequence[int], drafted: Sequence[Sequence[int]]) -> LookedUpChain | None:
+    def looked_up_chain(
+        self, guess: Sequence[int], first_ids: Sequence[int], drafted: Sequence[Sequence[int]], chances: Chances
+    ) -> LookedUpChain | None:
         """Describes the looked up tokens ``guess`` for a policy, beside a draft; None where nothing was looked up.
-        ``drafted``: ids of the drafter's choices, by position."""
+        ``first_ids``: the drafter's first choices; ``drafted``: ids of its candidates, by position, with their
+        ``chances``."""
         if not guess or self.match is None:
             return None
-        agreed = num_agreed(guess, [position[0] for position in drafted])
-        choices = choices_of(guess, drafted) if drafted and len(drafted[0]) > 1 else ()
-        return LookedUpChain(self.match.length, len(choices) or len(guess), agreed, choices)
+        agreed = num_agreed(guess, first_ids)
+        choices, candidates = choices_of(guess, drafted, chances) if drafted and len(drafted[0]) > 1 else ((), ())
+        return LookedUpChain(self.match.length, len(choices) or len(guess), agreed, choices, candidates)
 
     def lookup_outcome(
         self, emitted: Sequence[int], taken: bool, choices: tuple[int, ...] = ()

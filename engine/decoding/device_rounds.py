@@ -21,7 +21,7 @@ from ..kernels.toolchain.jit import MAX_ROWS
 from ..speculation.choice import ChoiceNumbers, RoundPlan
 from ..speculation.one_row import TOLD_EVERY
 from ..speculation.policy import Policy
-from ..speculation.trees import CHOICES, LOOKED_UP, Chances, Node, chain, extended, is_chain, placed
+from ..speculation.trees import CHOICES, LOOKED_UP, Chances, Lattice, Node, chain, is_chain, placed
 from .cuda_graphs import Outbox, Stopwatch
 from .decoder import Turn
 from .round_launches import AHEAD, Ingestion, Proposal, RoundLaunches, Verification
@@ -75,6 +75,7 @@ class DeviceRounds:
     def __init__(self, launches: RoundLaunches):
         self.launches = launches
         device, numbers = launches.device, len(launches.numbers)
+        self._conditioned = launches.tree is not None and launches.tree.choices.order is not None
         self._places = [
             RoundSlot(record, Stopwatch(device, VERIFIED + 1), Outbox(numbers, device))
             for record in launches.reports.records
@@ -149,8 +150,11 @@ class DeviceRounds:
             self._rows = rows
             self.launches.state.block_size.fill_(rows)
 
-    def _count(self, turn: Turn, settings: GenerationSettings, policy: Policy | None, plan: RoundPlan) -> int:
-        """How many tokens the drafter drafts in the coming round: one of the counts that were captured."""
+    def _count(
+        self, turn: Turn, settings: GenerationSettings, policy: Policy | None, plan: RoundPlan, is_tree: bool
+    ) -> int:
+        """How many tokens the drafter drafts in the coming round: one of the counts that were captured. A tree
+        (``is_tree``) may fill the pass, however short the drafter's block is."""
         counts = self.launches.counts
         if plan.lookup:  # a looked up chain may fill the pass, however little the drafter drafts beside it
             self._verify_at_most(plan.rows)
@@ -160,7 +164,7 @@ class DeviceRounds:
         most = settings.block_rows(min(turn.drafter.config.block_size, MAX_ROWS)) - 1
         if policy is not None and len(counts) > 1:
             most = policy.depth(turn.cache.length, counts)
-        self._verify_at_most(most + 1)
+        self._verify_at_most(MAX_ROWS if is_tree else most + 1)
         return next(count for count in counts if count >= most)
 
     def _enqueue(self, turn: Turn, settings: GenerationSettings) -> EnqueuedRound:
@@ -177,7 +181,8 @@ class DeviceRounds:
         waits = plan.draft or self._waiting >= (1 if plan.lookup else INGEST_BATCH)
         ingests, ingests_own = turn.drafter is not None and waits, turn.drafter is not None and plan.is_wide
         chosen_by = policy.numbers(context) if drafts and policy is not None else None
-        count = self._count(turn, settings, policy, plan)
+        is_tree = launches.tree is not None and (chosen_by is not None or plan.lookup)
+        count = self._count(turn, settings, policy, plan, is_tree)
         proposal, verification = self._pieces(plan, ingests, chosen_by is not None, count)
         verify = launches.of(verification._replace(greedy=greedy))
         ingest = launches.of(Ingestion(plan.rows)) if ingests_own else None
@@ -223,7 +228,7 @@ class DeviceRounds:
         watch = oldest.slot.stopwatch
         watch.wait()
         price = None if oldest.chosen_by is None else oldest.chosen_by.price
-        read = read_round(oldest.slot.record, oldest.is_tree, oldest.plan, oldest.settings, price)
+        read = read_round(oldest.slot.record, oldest.is_tree, self._conditioned, oldest.plan, oldest.settings, price)
         if read is None:
             return None
         done, outcome = read
@@ -271,7 +276,7 @@ class DeviceOutcome(NamedTuple):
     """The drafted tokens that were verified, in row order; a chain as the tree that it is."""
     path: Sequence[int]
     """The accepted drafts' rows, in the order of the text."""
-    chances: tuple[tuple[float, ...], ...]
+    chances: Chances
     """By position, the probabilities of the drafter's choices."""
     drafted_rows: int
     """Rows of the draft, the anchor's included; 1 without one."""
@@ -280,10 +285,11 @@ class DeviceOutcome(NamedTuple):
 
 
 def read_round(
-    record: Tensor, is_tree: bool, plan: RoundPlan, settings: GenerationSettings, price: float | None
+    record: Tensor, is_tree: bool, conditioned: bool, plan: RoundPlan, settings: GenerationSettings, price: float | None
 ) -> tuple[Round, DeviceOutcome] | None:
     """Reads an int32 record on the host; times, context and end are the caller's to add. None for a round behind the
-    end. ``is_tree``: whether the round was to draft a tree; ``price``: what a millisecond was worth to the policy that
+    end. ``is_tree``: whether the round was to draft a tree; ``conditioned``: whether its choices depend on the token
+    before; ``price``: what a millisecond was worth to the policy that
     chose, in tokens; None where none chose."""
     width, drafted_rows = _number(record, layout.WIDTH), _number(record, layout.DRAFTED) if plan.draft else 1
     if width == 0:
@@ -295,16 +301,19 @@ def read_round(
     lanes = layout.MOST_LANES if plan.is_wide else MAX_ROWS
     tokens = _ints(record, layout.list_at(layout.ROWS, lanes), lanes)
     if is_tree:
-        given = _reals(record, layout.CHOICE_PROBABILITIES, drafted * CHOICES)
-        chances = tuple(given[first : first + CHOICES] for first in range(0, len(given), CHOICES))
-        every: Chances = extended(chances, _reals(record, layout.BESIDE_CHANCES, len(branch_choices)))
+        given = _reals(record, layout.CHOICE_PROBABILITIES, (width if conditioned else drafted) * CHOICES)
+        lists = tuple(given[first : first + CHOICES] for first in range(0, len(given), CHOICES))
+        chances: Chances = lists
+        if conditioned:  # behind each row; all positions may ask for all rows
+            firsts = _reals(record, layout.DRAFT_PROBABILITIES, drafted)
+            chances = Lattice.with_chain([(first,) for first in firsts], [lists] * drafted)
+        by_match = _reals(record, layout.BESIDE_CHANCES, len(branch_choices))
         parents, numbers = (_ints(record, start + 1, width - 1) for start in (layout.PARENTS, layout.NUMBERS))
-        tree = placed(parents, numbers, every)
+        tree = placed(parents, numbers, chances, by_match)
         draft_ids, path = _ints(record, layout.DRAFTS, drafted), _ints(record, layout.PATH, MAX_ROWS)[1 : accepted + 1]
     else:
         given = _reals(record, layout.list_at(layout.DRAFT_PROBABILITIES, lanes), drafted)
-        chances = tuple((each,) for each in given)
-        every = chances
+        chances, by_match = tuple((each,) for each in given), ()
         tree = chain(width - 1)
         draft_ids, path = tokens[1 : drafted + 1], tuple(range(1, accepted + 1))
     branches = not is_chain(tree)
@@ -329,7 +338,7 @@ def read_round(
         choice=choice,
         tree=tree if branches else (),
         tree_ids=tokens[1:width] if branches else (),
-        tree_probabilities=probabilities_of(tree, every) if branches else (),
+        tree_probabilities=probabilities_of(tree, chances, by_match) if branches else (),
         match=Match(length, distance) if guesses else None,
         num_agreed=_number(record, layout.AGREED) if looked_up else 0,
     )

@@ -13,7 +13,7 @@ from ..sampling.sampling import Samples
 from ..speculation.choice import Chosen, RoundPlan
 from ..speculation.lookup import LookedUpChain, num_agreed
 from ..speculation.policy import Policy
-from ..speculation.trees import LOOKED_UP, Chances, Node, branches, chain, extended, is_chain
+from ..speculation.trees import LOOKED_UP, ROWS, Chances, Node, branches, chain, is_chain
 from .rounds import Poll, Round, probabilities_of, require_numbers
 
 if TYPE_CHECKING:
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
 
 class Drafted(NamedTuple):
-    """The drafter's choices by position, and the probability it gave each; empty when nothing is drafted."""
+    """The drafter's candidates by position, and the probability it gave each choice among them; empty when nothing is
+    drafted."""
 
     ids: Sequence[Sequence[int]] = ()
     chances: Chances = ()
 
     @property
     def first_ids(self) -> tuple[int, ...]:
-        return tuple(position[0] for position in self.ids)
+        return tuple(self.ids[node.depth - 1][node.candidate] for node in chain(len(self.ids), self.chances))
 
 
 class VerifiedBranch(NamedTuple):
@@ -69,12 +70,14 @@ class HostRounds:
         plan = RoundPlan(True) if policy is None else policy.plan(context, turn.match.length if turn.match else 0)
         draft = self.draft(turn, 1 if policy is None else self.choices) if plan.draft else Drafted()
         guess = turn.guess(turn.rows(plan.rows) - 1) if plan.lookup else []
-        looked = turn.looked_up_chain(guess, draft.ids)
-        tree, choice, looked_up, branch_chances = _choose(policy, plan, draft, looked, context)
+        looked = turn.looked_up_chain(guess, draft.first_ids, draft.ids, draft.chances)
+        tree, choice, looked_up, branch_chances = _choose(policy, plan, draft, looked, context, turn.rows(ROWS))
         drafted = perf_counter()
         first_ids = tuple(guess) if looked_up else draft.first_ids
-        ids = [(each,) for each in guess] if looked_up else extended(draft.ids, guess[: len(branch_chances)])
-        tokens = [turn.anchor, *(ids[node.depth - 1][node.choice] for node in tree)]
+        tokens = [turn.anchor]
+        for node in tree:
+            is_looked_up = looked_up or node.choice == LOOKED_UP
+            tokens.append(guess[node.depth - 1] if is_looked_up else draft.ids[node.depth - 1][node.candidate])
         best = self._verify(turn, tree, tokens, first_ids)
         judged = perf_counter()
         draft_ms, verify_ms = (drafted - started) * 1e3, (judged - drafted) * 1e3
@@ -110,7 +113,7 @@ class HostRounds:
             choice=choice,
             tree=tree if branches else (),
             tree_ids=tuple(tokens[1:]) if branches else (),
-            tree_probabilities=probabilities_of(tree, extended(draft.chances, branch_chances)) if branches else (),
+            tree_probabilities=probabilities_of(tree, draft.chances, branch_chances) if branches else (),
             match=match,
             num_agreed=looked.agreed if looked is not None and looked_up else 0,
             alone_ms=alone_ms,
@@ -130,7 +133,11 @@ class HostRounds:
         if width < 2:
             return Drafted()
         turn.ingest()
-        if choices == 1 or drafter.chained:
+        if choices > 1 and drafter.conditioned:
+            drafted = Drafted(*drafter.lattice(turn.target, turn.anchor, width, cache))
+            require_numbers(drafted.chances)
+            return drafted
+        if choices == 1 or drafter.sequential:
             first = drafter.draft(turn.target, turn.anchor, width, cache)
             ids, chances = first.ids[:, None], first.probabilities[:, None]
         else:
@@ -167,14 +174,17 @@ class HostRounds:
 
 
 def _choose(
-    policy: Policy | None, plan: RoundPlan, draft: Drafted, looked: LookedUpChain | None, context: int
+    policy: Policy | None, plan: RoundPlan, draft: Drafted, looked: LookedUpChain | None, context: int, most: int
 ) -> Chosen:
-    """The tree to verify, and why; without a policy it is the whole chain."""
+    """The tree to verify, and why; without a policy it is the whole chain. A tree has up to ``most`` rows, however
+    short its drafter's block is."""
     if policy is None:
         return Chosen(chain(len(draft.ids)))
     if not draft.ids and looked is None:
         return Chosen([], None if plan.draft or plan.lookup else policy.pause(context))
     rows = 1 + max(len(draft.ids), looked.size if looked is not None else 0)
+    if draft.ids and len(draft.ids[0]) > 1:
+        rows = most
     return policy.choose(draft.chances, context, rows, looked)
 
 

@@ -135,7 +135,9 @@ class RoundLaunches:
             self.target.out = self.wide.out.tile(0)  # the two passes never run at the same time
             self._accepted = TilePlaces.allocate(self.widest // MAX_ROWS, device)
             self._guess_chance = torch.zeros(self.widest, device=device)
-        self.tree = DraftTree.allocate(DraftChoices.allocate(device)) if drafts_trees else None
+        self.tree: DraftTree | None = None
+        if drafts_trees and drafter is not None:
+            self.tree = DraftTree.allocate(DraftChoices.allocate(device, drafter.conditioned))
         """The tree of the round that runs; None where this pair verifies chains."""
         self._stores = RowStores(decoder.cache.attention, self.target.features) if drafts_trees else None
         self.drafter: DraftPass | None = None
@@ -264,7 +266,7 @@ class RoundLaunches:
             assert self.drafter is not None
             self.drafter.ingest()
         if drafted:
-            self.draft(drafted)
+            self.draft(drafted, tree)
         if lookup:
             look_up(self.state, self.text)
         if tree:
@@ -276,10 +278,11 @@ class RoundLaunches:
         elif drafted:
             choose_width(self.state, self.numbers, self.drafter_probability)
 
-    def draft(self, count: int) -> None:
-        """Drafts at least ``count`` tokens, once the drafter has taken in what was written."""
+    def draft(self, count: int, tree: bool = False) -> None:
+        """Drafts at least ``count`` tokens, once the drafter has taken in what was written; with choices for a
+        ``tree`` where one is grown."""
         assert self.drafter is not None
-        self.drafter.draft(count)
+        self.drafter.draft(count, tree)
 
     def _verify(self, verification: Verification) -> None:
         """Runs the target's pass, samples, accepts and reports; without a draft that is the whole round."""
@@ -335,7 +338,7 @@ class RoundLaunches:
         are wanted."""
         if greedy:
             return None
-        drafted, rows = (self.ids[1:], None) if tree is None else (tree.choices.tokens[:, 0], tree.rows)
+        drafted, rows = (self.ids[1:], None) if tree is None else (tree.choices.first_tokens, tree.rows)
         where = self.state.cursor, self.state.width, drafted
         sampled = self.sampled.tile(0)
         sample_rows(self.target.out, self.sampling, *where, sampled, self.sample_scratch, rows)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from ..commands import NO_DRAFTER, GenerationSettings
 from ..errors import Option, WeightsFailure
 from ..events import FinishReason, Match, Verdict, WidthChoice
-from ..speculation.trees import Chances, Node
+from ..speculation.trees import LOOKED_UP, Chances, Node, behind
 
 if TYPE_CHECKING:
     from .decoder import Turn
@@ -97,9 +97,13 @@ class Rounds(Protocol):
         """Yields rounds until one has a ``finish``, or ``poll``, asked before each, says stop."""
 
 
-def probabilities_of(tree: Sequence[Node], chances: Chances) -> tuple[float, ...]:
-    """What each token of a tree was given at its own position. ``chances``: by position, of each choice there."""
-    return tuple(chances[node.depth - 1][node.choice] for node in tree)
+def probabilities_of(tree: Sequence[Node], chances: Chances, by_match: Sequence[float]) -> tuple[float, ...]:
+    """What each token of a tree was given behind the one before it. ``by_match``: by position, what the match gave
+    a looked up token."""
+    given = behind(chances, tree)
+    return tuple(
+        by_match[node.depth - 1] if node.choice == LOOKED_UP else given[node.parent][node.choice] for node in tree
+    )
 
 
 def require_numbers(chances: Chances) -> None:

@@ -20,6 +20,7 @@ from ..kernels.weights.kinds import weight_of
 from ..kernels.weights.plain import PlainWeight
 from ..kernels.weights.weight import Weight
 from ..kv_cache.cache import Cache
+from ..speculation.trees import Lattice
 from .attention_backends import SDPA, Backend
 from .family import DrafterConfig
 from .layers import embedding, linear, use_attention
@@ -73,7 +74,7 @@ class DraftBinding(NamedTuple):
     head: Int8Weight | None = None
     """An 8-bit copy of the head that it drafts with: then its other products are in 8 bits, too."""
     choices: DraftChoices | None = None
-    """Takes each position's further choices, where trees are drafted."""
+    """Takes each position's further choices where a tree is drafted; None for a drafter that is ``chained``."""
 
 
 class DraftPass(Protocol):
@@ -97,8 +98,9 @@ class DraftPass(Protocol):
         """Takes committed rows into the drafter's context. By default they come from the features to which the pass is
         bound, as its ``RoundRows`` say."""
 
-    def draft(self, count: int) -> None:
-        """Drafts what follows the anchor of ``block`` and fills ``out``. At least ``count`` tokens are wanted."""
+    def draft(self, count: int, tree: bool = False) -> None:
+        """Drafts what follows the anchor of ``block`` and fills ``out``. At least ``count`` tokens are wanted.
+        ``tree``: fills the choices that it was bound to, of which a tree will be grown, and perhaps not ``out``."""
 
 
 class Drafter(nn.Module, ABC):
@@ -120,9 +122,13 @@ class Drafter(nn.Module, ABC):
 
     @property
     def chained(self) -> bool:
-        """Whether what it drafts at a position depends on what it drafted before, so that a position has only one
-        choice."""
+        """Whether a position has only one choice."""
         return self.sequential
+
+    @property
+    def conditioned(self) -> bool:
+        """Whether the chances of a position's choices depend on the token before, so that ``lattice`` has them."""
+        return False
 
     def __init__(self) -> None:
         super().__init__()
@@ -208,6 +214,13 @@ class Drafter(nn.Module, ABC):
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
         """fp32 [block_size - 1, vocabulary of its head]: the whole distributions at the positions behind the anchor.
         ``tokens`` says which tokens these are."""
+
+    def lattice(
+        self, target: TargetModel, anchor: int, block_size: int, cache: Cache
+    ) -> tuple[list[list[int]], Lattice]:
+        """The target's ids of the candidates at each position behind the anchor, and the chances of the best of them
+        behind each candidate of the position before; of a drafter that is ``conditioned``."""
+        raise NotImplementedError
 
     @abstractmethod
     def draft_pass(self, target: TargetModel, cache: Cache, bound: DraftBinding) -> DraftPass:

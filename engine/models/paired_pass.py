@@ -69,7 +69,7 @@ class PairedDraftPass(ABC):
         pair_committed(rows, start, count, self._hidden_rows, self._norms, self._first, self._pairs)
         self._remember(count)
 
-    def draft(self, count: int) -> None:
+    def draft(self, count: int, tree: bool = False) -> None:
         """Drafts ``count`` tokens, one behind the other."""
         rows, residual = self._rows, self._residual()
         for index in range(count):

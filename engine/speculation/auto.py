@@ -129,13 +129,13 @@ class Auto(Policy):
 
     def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: LookedUpChain | None = None) -> Chosen:
         if self._whole and chances:
-            return Chosen(chain(len(chances)), UNWEIGHED)
+            return Chosen(chain(len(chances), chances), UNWEIGHED)
         costs, price = self._costs(context), self.price(context)
         worths = self.worth.of_chances(chances)
         branch = NOTHING
         looked_up: tuple[float, ...] = ()
         if looked is not None and looked.choices:
-            branch = self.worth.lookup_branch(looked.length, looked.choices, worths)
+            branch = self.worth.lookup_branch(looked, worths)
         elif looked is not None:
             looked = looked._replace(size=min(looked.size, rows - 1))
             looked_up = self.worth.of_match(looked, [worth[0] for worth in worths])

@@ -26,6 +26,8 @@ class LookedUpChain(NamedTuple):
     choices: tuple[int, ...] = ()
     """Where it may enter a tree, by position: which of the drafter's choices each token is, ``trees.LOOKED_UP`` for
     none."""
+    candidates: tuple[int, ...] = ()
+    """There, which of the drafter's candidates each token is: ``trees.LookupBranch.candidates``."""
 
 
 def longest_match(text: Sequence[int]) -> Match | None:

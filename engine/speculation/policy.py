@@ -84,4 +84,4 @@ class Fixed(Policy):
         return min(self.block_size - 1, counts[-1])
 
     def choose(self, chances: Chances, context: int, rows: int = ROWS, looked: LookedUpChain | None = None) -> Chosen:
-        return Chosen(chain(min(self.block_size, rows, len(chances) + 1) - 1), UNWEIGHED)
+        return Chosen(chain(min(self.block_size, rows, len(chances) + 1) - 1, chances), UNWEIGHED)

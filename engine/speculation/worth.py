@@ -13,11 +13,13 @@ from .costs import RoundCosts
 from .lookup import LONGEST, LookedUpChain
 from .trees import (
     LOOKED_UP,
-    NOTHING,
     Chances,
+    Lattice,
     LookupBranch,
     Node,
     accepted_path,
+    along,
+    behind,
 )
 
 SURPRISE, LEAST_ODDS = 0.01, 0.2
@@ -55,7 +57,9 @@ class DraftWorth:
         return chances
 
     def of_chances(self, chances: Chances) -> Chances:
-        """``of_choices`` of each position."""
+        """``of_choices`` of each position, and there behind each token that may come before."""
+        if isinstance(chances, Lattice):
+            return Lattice.of([[self.of_choices(row) for row in rows] for rows in chances.behind], chances.order)
         return [self.of_choices(position) for position in chances]
 
     def of_match(self, looked: LookedUpChain, by_drafter: Sequence[float] = ()) -> tuple[float, ...]:
@@ -65,27 +69,34 @@ class DraftWorth:
         both = zip(chances[: looked.agreed], by_drafter, strict=False)
         return (*(max(pair) for pair in both), *chances[min(looked.agreed, len(by_drafter)) :])
 
-    def lookup_branch(self, length: int, choices: Sequence[int], worths: Sequence[Sequence[float]]) -> LookupBranch:
-        """Gives the tokens of a looked up chain chances, as a branch for a tree. ``length``: tokens of the match;
-        ``choices``: which of the drafter's each token is; ``worths``: by position, the chances of those. A choice that
-        the drafter likes better speaks against a looked up token: its chance reduces the odds of the match."""
-        chances = []
-        for depth, choice in enumerate(choices):
-            chance = self.matches.chance(min(length + depth, LONGEST))
-            against = min(sum(worths[depth][:choice]), 1.0)
-            right = chance * (1 - against)
-            both = right / (right + (1 - chance) * against) if right else 0.0
-            chances.append(max((both, *worths[depth][choice : choice + 1])))
-        return LookupBranch(choices, chances)
+    def lookup_branch(self, looked: LookedUpChain, worths: Chances) -> LookupBranch:
+        """Gives the tokens of a looked up chain chances, as a branch for a tree whose drafter's choices have these
+        ``worths``."""
+        lists = along(worths, looked.candidates)
+        parts = enumerate(zip(looked.choices, lists, strict=False), looked.length)
+        chances = [self._chance_beside(length, choice, own) for length, (choice, own) in parts]
+        return LookupBranch(looked.choices, chances, looked.candidates)
+
+    def _chance_beside(self, length: int, choice: int, worths: Sequence[float]) -> float:
+        """The chance of the token behind a match of ``length``, which is this ``choice`` of the drafter's, whose
+        chances are ``worths``. A choice that the drafter likes better speaks against it: its chance reduces the odds of
+        the match."""
+        chance, against = self.matches.chance(min(length, LONGEST)), min(sum(worths[:choice]), 1.0)
+        right = chance * (1 - against)
+        both = right / (right + (1 - chance) * against) if right else 0.0
+        return max((both, *worths[choice : choice + 1]))
 
     def expected(self, chances: Chances, tree: Sequence[Node], outcome: LookupOutcome | None) -> float:
         """How many tokens a round with this tree is expected to yield, by what is known now (rounds may overlap)."""
-        worths = self.of_chances(chances)
-        branch = NOTHING if outcome is None else self.lookup_branch(outcome.length, outcome.choices, worths)
-        looked_up = accepted_path(tree, branch.choices)
+        worths = [self.of_choices(given) if given else [] for given in behind(chances, tree)]
+        looked_up = [] if outcome is None else accepted_path(tree, outcome.choices)
         chance_of_row = [1.0]
         for row, node in enumerate(tree, 1):
-            chance = branch.chances[node.depth - 1] if row in looked_up else worths[node.depth - 1][node.choice]
+            own = worths[node.parent]
+            if outcome is not None and row in looked_up:
+                chance = self._chance_beside(outcome.length + node.depth - 1, node.choice, own)
+            else:
+                chance = own[node.choice]
             chance_of_row.append(chance_of_row[node.parent] * chance)
         return sum(chance_of_row[1:], start=1.0)
 
@@ -96,10 +107,11 @@ class DraftWorth:
 
     def learn_drafts(self, chances: Chances, tree: Sequence[Node], path: Sequence[int]) -> None:
         """Learns what became of the drafts that were reached; ``path``: the rows that were accepted."""
+        given = behind(chances, tree)
         for row, node in enumerate(tree, 1):
             if node.parent in (0, *path) and node.choice < LOOKED_UP:
                 calibration = self.others if node.choice else self.first
-                calibration.observe(chances[node.depth - 1][node.choice], row in path)
+                calibration.observe(given[node.parent][node.choice], row in path)
 
     def has_changed(self, confidence: float, begun: bool, loss: float) -> bool:
         """Whether so many drafts in a row failed at their first token that the text must have changed. ``confidence``:

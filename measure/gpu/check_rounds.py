@@ -45,8 +45,8 @@ class OracleLaunches(RoundLaunches):
         self._text = torch.tensor([*text, *[0] * 64], device=decoder.device)
         self._ahead = torch.arange(1, MAX_ROWS + 1, device=decoder.device)
 
-    def draft(self, count: int) -> None:
-        super().draft(count)
+    def draft(self, count: int, tree: bool = False) -> None:
+        super().draft(count, tree)
         self.ids[1 : MAX_ROWS + 1].copy_(self._text[self.state.cursor.long() + self._ahead])
 
 

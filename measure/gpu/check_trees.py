@@ -60,8 +60,8 @@ class OracleTrees(RoundLaunches):
         wrong = torch.arange(len(answer), device=device) % MISCOPIED == 0
         self._copy = torch.tensor(answer, dtype=torch.int32, device=device) + wrong
 
-    def draft(self, count: int) -> None:
-        super().draft(count)
+    def draft(self, count: int, tree: bool = False) -> None:
+        super().draft(count, tree)
         assert self.tree is not None
         places = (self.state.cursor.long() + self._ahead).clamp(max=len(self._tokens) - 1)
         self.tree.choices.tokens.copy_(self._tokens[places])

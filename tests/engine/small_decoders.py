@@ -91,7 +91,7 @@ class ScriptedDrafter:
     """Takes in context as the real drafter does, but proposes what a test tells it to."""
 
     def __init__(self, real: DFlashDrafter, proposal: Proposal):
-        self.config, self.sequential, self.chained = real.config, real.sequential, real.chained
+        self.config, self.sequential, self.conditioned = real.config, real.sequential, False
         self.proposal = proposal
         self._real = real
 

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from engine.kernels.round.lattice import Edges
 from engine.kernels.round.tree_rows import TreeRows
-from engine.speculation.trees import CHOICES, Node, best_first, in_rows
+from engine.speculation.trees import CHOICES, Lattice, Node, best_first, in_rows
 
 Held = TypeVar("Held")
 
@@ -29,6 +30,16 @@ def drawn_chances(rng: random.Random, positions: int) -> list[list[float]]:
         chances.append([part / sum(parts) for part in parts[:CHOICES]])
     numbers: list[list[float]] = torch.tensor(chances).tolist()  # as fp32 has them
     return numbers
+
+
+def drawn_lattice(rng: random.Random, positions: int) -> Lattice:
+    """Chances that depend on the token before, some of them equal."""
+    noise = torch.Generator().manual_seed(rng.randrange(2**31))
+    scores = torch.randn(positions, 16, 16, generator=noise) * rng.choice([1.0, 3.0])
+    scores[0] = scores[0, :1]
+    scores[:, :, rng.randrange(16)] = scores[:, :, rng.randrange(16)]
+    rest = torch.randn(positions, generator=noise) if rng.random() < 0.5 else None
+    return Edges(torch.zeros(positions, 16), scores, rest).lattice()
 
 
 def drawn_tree(rng: random.Random, rows: int) -> list[Node]:

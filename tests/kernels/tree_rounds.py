@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from math import exp, isclose
 
@@ -44,8 +45,8 @@ from engine.kernels.round.verify_width import choice_numbers
 from engine.speculation.auto import Auto
 from engine.speculation.choice import Chosen
 from engine.speculation.lookup import LookedUpChain
-from engine.speculation.trees import CHOICES, Node
-from tests.kernels.drawn_trees import posed
+from engine.speculation.trees import CHOICES, LOOKED_UP, Chances, Lattice, Node, behind, chain
+from tests.kernels.drawn_trees import Held, posed
 from tests.kernels.tensors import CPU
 
 VOCAB = 200
@@ -65,28 +66,38 @@ class Grown:
     def of(
         cls,
         policy: Auto | None,
-        chances: list[list[float]],
+        chances: Chances,
         width: int | None = None,
         looked: LookedUpChain | None = None,
         state: RoundState | None = None,
+        rows: int = 0,
+        guess: Sequence[int] = (),
     ) -> Grown:
-        """Of the chances of a block's positions; token 10 * position + choice stands for each. ``looked``: a chain that
-        stands behind a match, of the same tokens: the fifth choice is none of the drafter's. ``state``: of a
-        round before."""
-        state, choices = state or RoundState.allocate(CPU, TREE_RECORD_SIZE), DraftChoices.allocate(CPU)
+        """Of the chances of a block's positions; ``token_at`` says which tokens stand there. ``looked``: the chain
+        ``guess``, which stands behind a match. ``state``: of a round before. ``rows``: of the pass, which may hold more
+        than a draft."""
+        conditioned = isinstance(chances, Lattice)
+        state = state or RoundState.allocate(CPU, TREE_RECORD_SIZE)
+        choices = DraftChoices.allocate(CPU, conditioned)
         width = len(chances) + 1 if width is None else width
-        state.width.fill_(max(width, 16 if looked and chances else 0))  # a pass may hold more than a draft
+        state.width.fill_(max(width, rows))
         state.draft_width.fill_(width if width > 1 else 0)
         choices.probabilities.fill_(float("nan"))
-        choices.probabilities[: len(chances)] = torch.tensor(chances).reshape(-1, CHOICES)
-        choices.tokens[:] = 10 * torch.arange(1, 17)[:, None] + torch.arange(CHOICES)
+        count = len(chances)
+        if isinstance(chances, Lattice):
+            assert choices.order is not None
+            choices.probabilities[:count] = torch.tensor(chances.behind)
+            choices.order[:count] = (torch.tensor(chances.order) << torch.arange(0, 16, 4)).sum(-1)
+        else:
+            choices.probabilities[:count] = torch.tensor(chances).reshape(-1, CHOICES)
+        choices.tokens[:] = token_at(torch.arange(16)[:, None], torch.arange(choices.tokens.shape[1]))
         rows, parents = posed([Node(0, 1, 0, 1.0), Node(0, 1, 1, 1.0), Node(2, 2, 0, 1.0)])  # of the round before
         ids, numbers = torch.full((17,), 7), choice_numbers(None if policy is None else policy.numbers(0))
-        text = None if looked is None else _holding(looked, state)
+        text = None if looked is None else _holding(guess, looked, state)
         grow_tree(state, numbers, ids, DraftTree(rows, parents, choices, AcceptedPath.allocate(CPU)), text)
         return cls(state, choices, ids, parents, rows)
 
-    def check(self, tree: list[Node], chances: list[list[float]]) -> None:
+    def check(self, tree: list[Node], chances: Chances, guess: Sequence[int] = ()) -> None:
         """That the device holds this tree, and the record all that the host needs to rebuild it."""
         count, record = len(tree), self.state.record
         rows, parents = posed(tree)
@@ -94,14 +105,20 @@ class Grown:
         assert self.parents.tolist() == parents.tolist()
         for field in fields(TreeRows):
             assert torch.equal(getattr(self.rows, field.name), getattr(rows, field.name)), field.name
-        tokens = [10 * node.depth + node.choice for node in tree]  # also those of no choice
+        places = [node.candidate if isinstance(chances, Lattice) else node.choice for node in tree]
+        tokens = [
+            guess[node.depth - 1] if node.choice == LOOKED_UP else token_at(node.depth - 1, place)
+            for node, place in zip(tree, places, strict=True)
+        ]
         assert self.ids.tolist() == [7, *tokens, *[7] * (16 - count)]
         assert record[PARENTS:][:16].tolist() == parents.tolist()
         assert record[NUMBERS:][1 : count + 1].tolist() == [node.choice for node in tree]
-        assert record[DRAFTS:][: len(chances)].tolist() == [10 * depth for depth in range(1, len(chances) + 1)]
-        kept = record.view(torch.float32)[CHOICE_PROBABILITIES:][: 16 * CHOICES].view(16, CHOICES)
-        assert torch.equal(kept[: len(chances)], torch.tensor(chances)) and (kept[len(chances) :] == 0).all()
-        assert torch.equal(self.choices.probabilities[: len(chances)], torch.tensor(chances))
+        firsts = [token_at(node.depth - 1, node.candidate) for node in chain(len(chances), chances)]
+        assert record[DRAFTS:][: len(chances)].tolist() == self.choices.first_tokens[: len(chances)].tolist() == firsts
+        assert self.choices.first_probabilities[: len(chances)].tolist() == [given[0] for given in chances]
+        kept = record.view(torch.float32)[CHOICE_PROBABILITIES:][: 16 * CHOICES].view(16, CHOICES).tolist()
+        told = behind(chances, tree) if isinstance(chances, Lattice) else chances
+        assert kept == [list(given) or [0.0] * CHOICES for given in (*told, *[[]] * (16 - len(told)))]
 
     def check_beside(self, looked: LookedUpChain, chosen: Chosen) -> None:
         """That the record says what was looked up."""
@@ -119,10 +136,14 @@ class Grown:
         assert isclose(chance, why.chance, abs_tol=1e-5) and isclose(cost_ms, why.cost_ms, abs_tol=1e-5)
 
 
-def _holding(looked: LookedUpChain, state: RoundState) -> LookupText:
+def token_at(position: Held, place: Held) -> Held:
+    """The token in a place of a position, counted from 0; behind the last place one that is no candidate."""
+    return 20 * position + place + 20  # type: ignore[operator,return-value]
+
+
+def _holding(guess: Sequence[int], looked: LookedUpChain, state: RoundState) -> LookupText:
     """A text whose newest tokens stood before, with this chain behind them, looked up."""
     newest = list(range(500, 500 + looked.length))
-    guess = [10 * place + choice for place, choice in enumerate(looked.choices, 1)]
     told = torch.tensor([*newest, *guess, *newest], dtype=torch.int32)
     state.cursor.fill_(len(told) - 1)
     state.stops[0] = guess[-1]

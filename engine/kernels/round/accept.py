@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ...speculation.trees import CHOICES, Node
+from ...speculation.trees import Node
 from ..decode.products.head import HeadOutput
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, jit, tl
@@ -68,7 +68,7 @@ class DraftTree:
     parents: Tensor
     """int32 [16]: the parent of each row. A parent's children hold different tokens."""
     choices: DraftChoices
-    """The drafter's choices, by position."""
+    """The drafter's choices."""
     path: AcceptedPath
 
     @classmethod
@@ -112,13 +112,15 @@ def accept_rows(
     assert len(ids) > lanes and len(drafter_probability) >= lanes and head.logits is not None
     samples = head if sampled is None else sampled
     of_tree: tuple[Tensor | None, ...] = (None,) * 7
+    stride = 1
     if tree is not None:
         rows, path = tree.rows, tree.path
-        of_tree = tree.choices.tokens, rows.depths, rows.paths, tree.parents, path.rows, path.count, path.before
+        stride = tree.choices.first_tokens.stride(0)
+        of_tree = tree.choices.first_tokens, rows.depths, rows.paths, tree.parents, path.rows, path.count, path.before
     _accept[(1,)](
         state.numbers, ids, samples.token, samples.probability,
         head.peak if sampled is None else sampled.draft_probability, drafter_probability, head.logits, head.peak,
-        *of_tree, text, VOCAB=head.logits.shape[1], GREEDY=sampled is None, TREE=tree is not None, CHOICES=CHOICES,
+        *of_tree, text, VOCAB=head.logits.shape[1], GREEDY=sampled is None, TREE=tree is not None, STRIDE=stride,
         KEEPS_TEXT=text is not None, LANES=lanes, num_warps=1,
     )  # fmt: skip
 
@@ -133,7 +135,7 @@ def accept_tree(
 ) -> None:
     """``accept_rows`` for a tree, whose ``path`` it fills; ``sampled`` must hold the probabilities of first choices."""
     assert state.record.shape == (TREE_RECORD_SIZE,)
-    accept_rows(state, ids, head, sampled, tree.choices.probabilities, text, tree=tree)
+    accept_rows(state, ids, head, sampled, tree.choices.first_probabilities, text, tree=tree)
 
 
 @jit
@@ -178,10 +180,10 @@ def _end_round(
 @early_kernel
 def _accept(
     state: tl.tensor, ids: tl.tensor, sampled: tl.tensor, probability: tl.tensor, draft_probability: tl.tensor,
-    drafter_probability: tl.tensor, logits: tl.tensor, peak: tl.tensor, choice_tokens: tl.tensor, depths: tl.tensor,
+    drafter_probability: tl.tensor, logits: tl.tensor, peak: tl.tensor, first_tokens: tl.tensor, depths: tl.tensor,
     paths: tl.tensor, parents: tl.tensor, path_rows: tl.tensor, path_count: tl.tensor, path_before: tl.tensor,
     text: tl.tensor,
-    VOCAB: tl.constexpr, GREEDY: tl.constexpr, TREE: tl.constexpr, CHOICES: tl.constexpr, KEEPS_TEXT: tl.constexpr,
+    VOCAB: tl.constexpr, GREEDY: tl.constexpr, TREE: tl.constexpr, STRIDE: tl.constexpr, KEEPS_TEXT: tl.constexpr,
     LANES: tl.constexpr,
 ) -> None:  # fmt: skip
     wait_for_inputs()
@@ -189,7 +191,6 @@ def _accept(
     lane = tl.arange(0, LANES)
     # Every load comes before the first store; those that need another's result come last. Behind the last row there is
     # something to read, too.
-    # is something to read, too.
     width = tl.load(state + AT_WIDTH)
     row = tl.load(ids + lane)
     stop = tl.load(state + AT_STOPS + tl.arange(0, 16)).to(tl.int64)
@@ -201,8 +202,8 @@ def _accept(
         depth = tl.load(depths + lane)
         ancestor = tl.load(paths + lane[:, None] * 16 + lane[None, :])
         parent = tl.load(parents + lane)
-        asked_for = tl.load(choice_tokens + lane * CHOICES)
-        by_drafter = tl.load(drafter_probability + lane * CHOICES)
+        asked_for = tl.load(first_tokens + lane * STRIDE)
+        by_drafter = tl.load(drafter_probability + lane * STRIDE)
         # A row is right when the target's samples equal it and all rows between the anchor and it; right rows make one
         # path.
         said_before = tl.load(sampled + parent, mask=live, other=-1)

@@ -1,4 +1,5 @@
-"""Picks the drafter's four best tokens for each position, where trees are drafted."""
+"""Picks the drafter's best tokens for each position: its four choices where trees are drafted, or sixteen candidates,
+of which a selector or a Markov head makes choices (``lattice``)."""
 
 from __future__ import annotations
 
@@ -11,22 +12,70 @@ from ...speculation.trees import CHOICES
 from ..decode.products.head import HeadOutput
 from ..decode.tiling.tiles import ROW_TILES, Tiles
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
-from ..toolchain.jit import MAX_ROWS, tl
+from ..toolchain.jit import MAX_ROWS, power_of_two, tl
+
+CANDIDATES = 16
+"""How many tokens of a position are scored behind those of the one before."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftChoices:
-    """What ``pick_choices`` fills, the likeliest token of each row first."""
+    """The choices of which a tree is grown, the likeliest of each position first: as they are behind any token
+    (``pick_choices``), or behind each of sixteen candidates of the position before (``lattice``)."""
 
     tokens: Tensor
-    """int64 [16, 4]: the four best tokens of each row."""
+    """int64 [16, 4]: the four best tokens of each row; or its candidates, [16, 16]."""
     probabilities: Tensor
-    """fp32 [16, 4]: softmax probabilities at temperature 1."""
+    """fp32 [16, 4]: softmax probabilities at temperature 1; or [16, 16, 4], behind each candidate."""
+    first_tokens: Tensor
+    first_probabilities: Tensor
+    """int64 and fp32 [16]: the chain of first choices; where these depend on the token before, ``grow_tree`` finds
+    it."""
+    order: Tensor | None = None
+    """int32 [16, 16]: behind each candidate, which of its position's candidates the four choices are, 4 bits each, the
+    first lowest; None where choices don't depend on the token before."""
 
     @classmethod
-    def allocate(cls, device: torch.device) -> DraftChoices:
-        tokens = torch.zeros(MAX_ROWS, CHOICES, dtype=torch.int64, device=device)
-        return cls(tokens, torch.zeros(MAX_ROWS, CHOICES, device=device))
+    def allocate(cls, device: torch.device, conditioned: bool = False) -> DraftChoices:
+        def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+            return torch.zeros(MAX_ROWS, *shape, dtype=dtype, device=device)
+
+        if not conditioned:
+            tokens, probabilities = zeros(CHOICES, dtype=torch.int64), zeros(CHOICES)
+            return cls(tokens, probabilities, tokens[:, 0], probabilities[:, 0])
+        tokens, order = zeros(CANDIDATES, dtype=torch.int64), zeros(CANDIDATES, dtype=torch.int32)
+        return cls(tokens, zeros(CANDIDATES, CHOICES), zeros(dtype=torch.int64), zeros(), order)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """What ``pick_candidates`` fills for the first n rows, the likeliest of each first."""
+
+    tokens: Tensor
+    """int64 [n, 16]: tokens as the head numbers them."""
+    logits: Tensor
+    """fp32 [n, 16]"""
+    rest: Tensor | None
+    """fp32 [n]: the log of what the exponentials of all other tokens' logits add up to; None where nobody asks."""
+
+    @classmethod
+    def allocate(cls, count: int, device: torch.device) -> Candidates:
+        logits = torch.zeros(count, CANDIDATES, device=device)
+        return cls(torch.zeros_like(logits, dtype=torch.int64), logits, torch.zeros(count, device=device))
+
+
+def reference_candidates(logits: Tensor, rest: bool = False) -> Candidates:
+    """Those of fp32 logits [n, vocab], perhaps with the ``rest``; of equal logits the lowest token goes first, which
+    ``topk`` doesn't promise."""
+    count = min(CANDIDATES, logits.shape[-1])
+    least = logits.topk(count).values[:, -1]
+    best = []
+    for row, lowest in zip(logits, least, strict=True):
+        near = (~(row < lowest)).nonzero()[:, 0]
+        best.append(near[row[near].argsort(descending=True, stable=True)[:count]])
+    tokens = torch.stack(best)
+    rest_of = logits.scatter(-1, tokens, float("-inf")).logsumexp(-1) if rest else None
+    return Candidates(tokens, logits.gather(-1, tokens), rest_of)
 
 
 def reference_choices(logits: Tensor) -> tuple[Tensor, Tensor]:
@@ -37,24 +86,46 @@ def reference_choices(logits: Tensor) -> tuple[Tensor, Tensor]:
 
 def pick_choices(out: HeadOutput, choices: DraftChoices, tiles: Tiles) -> None:
     """``pick_rows``, with each row's four best tokens. ``tiles`` are those of ``head_rows``."""
-    assert out.logits is not None and out.logits.shape[1] >= CHOICES
-    count = out.tile_best.shape[1]
-    _pick_choices[(MAX_ROWS,)](
-        out.logits, out.tile_best, out.tile_mass, out.token, out.probability, out.peak, choices.tokens,
-        choices.probabilities, out.ids,
-        VOCAB=out.logits.shape[1], COLUMNS=tiles.columns, CHOICES=CHOICES, TILES=count,
-        BLOCK=1 << (count - 1).bit_length(), num_warps=ROW_TILES.warps,
+    firsts = out.token, out.probability, out.peak
+    _launch(out, *firsts, choices.tokens, choices.probabilities, None, tiles, MAX_ROWS, CHOICES)
+
+
+def pick_candidates(out: HeadOutput, candidates: Candidates, tiles: Tiles) -> None:
+    """``reference_candidates`` of the first rows. ``tiles`` are those of ``head_rows``."""
+    count, wanted = len(candidates.tokens), (candidates.tokens, candidates.logits, candidates.rest)
+    _launch(out, None, None, None, *wanted, tiles, count, CANDIDATES)
+
+
+def _launch(
+    out: HeadOutput,
+    token: Tensor | None,
+    probability: Tensor | None,
+    peak: Tensor | None,
+    tokens: Tensor,
+    numbers: Tensor,
+    rest: Tensor | None,
+    tiles: Tiles,
+    rows: int,
+    count: int,
+) -> None:
+    assert out.logits is not None and out.logits.shape[1] >= count
+    num_tiles = out.tile_best.shape[1]
+    _pick_choices[(rows,)](
+        out.logits, out.tile_best, out.tile_mass, token, probability, peak, tokens, numbers, rest,
+        out.ids if rest is None else None,
+        VOCAB=out.logits.shape[1], COLUMNS=tiles.columns, CHOICES=count, TILES=num_tiles,
+        BLOCK=power_of_two(num_tiles), num_warps=ROW_TILES.warps,
     )  # fmt: skip
 
 
 @early_kernel
 def _pick_choices(
     logits: tl.tensor, tile_best: tl.tensor, tile_mass: tl.tensor, token: tl.tensor, probability: tl.tensor,
-    peak: tl.tensor, choice_tokens: tl.tensor, choice_probabilities: tl.tensor,
-    ids: tl.tensor,
+    peak: tl.tensor, choice_tokens: tl.tensor, choice_numbers: tl.tensor, rest_out: tl.tensor, ids: tl.tensor,
     VOCAB: tl.constexpr, COLUMNS: tl.constexpr, CHOICES: tl.constexpr, TILES: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
-    """A program for each row. The four tiles with the highest best logits hold the row's four best tokens."""
+    """A program for each row. The four tiles with the highest best logits hold the row's four best tokens; and so with
+    sixteen, of which the logits are kept, and what all others have together."""
     wait_for_inputs()
     row = tl.program_id(0)
     tile = tl.arange(0, BLOCK)
@@ -77,6 +148,7 @@ def _pick_choices(
     let_next_start()
     candidate = tl.reshape(candidate, (CHOICES * COLUMNS,))
     logit = tl.reshape(logit, (CHOICES * COLUMNS,))
+    mass = total * 0
     for index in tl.static_range(CHOICES):
         highest_left = tl.max(logit, axis=0)
         winner = tl.minimum(
@@ -84,9 +156,18 @@ def _pick_choices(
         )  # see `head.py`
         token_id = winner.to(tl.int64) if ids is None else tl.load(ids + winner)
         tl.store(choice_tokens + row * CHOICES + index, token_id)
-        tl.store(choice_probabilities + row * CHOICES + index, tl.exp(highest_left - highest) * (1.0 / total))
-        if index == 0:
-            tl.store(token + row, token_id)
+        mass += tl.exp(highest_left - highest)
+        if rest_out is None:
+            chance = tl.exp(highest_left - highest) * (1.0 / total)
+            tl.store(choice_numbers + row * CHOICES + index, chance)
+            if index == 0:
+                tl.store(token + row, token_id)
+        else:
+            tl.store(choice_numbers + row * CHOICES + index, highest_left)
         logit = tl.where(candidate == winner, float("-inf"), logit)
-    tl.store(probability + row, 1.0 / total)
-    tl.store(peak + row, highest)
+    if rest_out is None:
+        tl.store(probability + row, 1.0 / total)
+        tl.store(peak + row, highest)
+    else:
+        left = total - mass
+        tl.store(rest_out + row, tl.where(left > 0, tl.log(tl.where(left > 0, left, 1.0)) + highest, float("-inf")))

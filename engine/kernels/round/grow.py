@@ -1,6 +1,8 @@
 """Decides on the device which tree of drafts to verify, as ``speculation.auto.Auto`` does for trees: one of the
 drafter's choices, or of these and what ``lookup`` found. Runs after ``verify_width``, whose numbers it reads. A tree
-grows node by node, fifteen at most, so one warp is as fast as any."""
+grows node by node, fifteen at most, so one warp is as fast as any. Choices that are the same behind any token and
+those behind sixteen candidates (``lattice``) grow alike: at each position stand ``BEFORES`` lists, 1 or 16, and a node
+goes on with the list behind its candidate."""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from ...speculation.trees import CHOICES
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import MAX_ROWS, jit, tl
 from .accept import DraftTree
+from .choices import CANDIDATES
 from .lookup import LONGEST, PLACES, PROGRAMS, SHORTEST, LookupText, found_chain
 from .state import (
     AT_DRAFT_WIDTH,
@@ -49,29 +52,31 @@ from .verify_width import (
 def grow_tree(state: RoundState, numbers: Tensor, ids: Tensor, tree: DraftTree, text: LookupText | None = None) -> None:
     """Puts the drafts that are worth verifying into rows: narrows ``state.width``, fills record and ``tree``.
     ``tree.choices``: row j holds those of position cursor + 1 + j. ``ids`` int64 [16 or more], the anchor in place 0,
-    gets the rows' tokens. The tree has at most ``state.draft_width`` rows and the depth of a chain of these. ``text``:
-    given behind ``look_up``, whose find enters the tree as far as the draft goes."""
+    gets the rows' tokens. The tree has at most ``state.width`` rows and the depth of a chain of ``state.draft_width``.
+    ``text``: given behind ``look_up``, whose find enters the tree as far as the draft goes."""
     assert state.record.shape == (TREE_RECORD_SIZE,) and numbers.shape == (NUM_NUMBERS,)
+    choices, befores = tree.choices, 1 if tree.choices.order is None else CANDIDATES
     _grow[(1,)](
-        state.numbers, numbers, tree.choices.tokens, tree.choices.probabilities, ids, tree.parents, tree.rows.depths,
-        tree.rows.paths, tree.rows.trunk, None if text is None else text.ids, None if text is None else text.best,
-        CHOICES=CHOICES, LOOKS=text is not None, SHORTEST=SHORTEST, LONGEST=LONGEST, PLACES=PLACES, PROGRAMS=PROGRAMS,
+        state.numbers, numbers, choices.tokens, choices.probabilities, choices.order, choices.first_tokens,
+        choices.first_probabilities, ids, tree.parents, tree.rows.depths, tree.rows.paths, tree.rows.trunk,
+        None if text is None else text.ids, None if text is None else text.best,
+        CHOICES=CHOICES, BEFORES=befores, WIDE=choices.tokens.shape[1], LOOKS=text is not None, SHORTEST=SHORTEST,
+        LONGEST=LONGEST, PLACES=PLACES, PROGRAMS=PROGRAMS,
         num_warps=1,
     )  # fmt: skip
 
 
 @jit
-def _offered(worth: tl.tensor, at: tl.tensor, before: tl.tensor) -> tl.tensor:
-    """The chance of the node at place ``at`` of ``worth`` [64], behind one of chance ``before``; -1 where there is
-    none."""
-    chance = tl.max(tl.where(tl.arange(0, 64) == at, worth, -1.0), 0)
-    return tl.where(chance < 0, -1.0, before * chance)
+def _entry(values: tl.tensor, at: tl.tensor) -> tl.tensor:
+    """One entry of ``values`` [any power of two]: values[at]."""
+    return tl.sum(tl.where(tl.arange(0, values.shape[0]) == at, values, tl.zeros_like(values)), 0)
 
 
 @jit
-def _entry(values: tl.tensor, at: tl.tensor) -> tl.tensor:
-    """One entry of ``values`` [16]: values[at]."""
-    return tl.sum(tl.where(tl.arange(0, 16) == at, values, tl.zeros_like(values)), 0)
+def _offered(worth: tl.tensor, at: tl.tensor, before: tl.tensor) -> tl.tensor:
+    """The chance of the node at place ``at`` of ``worth``, behind one of chance ``before``; -1 where there is none."""
+    chance = tl.max(tl.where(tl.arange(0, worth.shape[0]) == at, worth, -1.0), 0)
+    return tl.where(chance < 0, -1.0, before * chance)
 
 
 @jit
@@ -86,6 +91,9 @@ def _grow(
     numbers: tl.tensor,
     choice_tokens: tl.tensor,
     choice_probabilities: tl.tensor,
+    choice_order: tl.tensor,
+    first_tokens: tl.tensor,
+    first_probabilities: tl.tensor,
     ids: tl.tensor,
     parents_out: tl.tensor,
     depths_out: tl.tensor,
@@ -94,6 +102,8 @@ def _grow(
     text: tl.tensor,
     best_in: tl.tensor,
     CHOICES: tl.constexpr,
+    BEFORES: tl.constexpr,
+    WIDE: tl.constexpr,
     LOOKS: tl.constexpr,
     SHORTEST: tl.constexpr,
     LONGEST: tl.constexpr,
@@ -109,11 +119,12 @@ def _grow(
         whole = way == WHOLE
         price = tl.load(numbers + PRICE)
         cost = tl.load(numbers + VERIFY_MS + lane)
-        drafts = tl.load(choice_tokens + lane * CHOICES)
+        most = tl.load(state + AT_WIDTH)
 
-        # The worth of each choice, by position; below zero for one that can't be had.
-        live = lane < width - 1
-        confidence = tl.load(choice_probabilities + lane * CHOICES, mask=live, other=0.0)
+        # The worth of each choice, by position and candidate before; below zero for one that can't be had.
+        row = tl.arange(0, 16 * BEFORES)
+        live = row // BEFORES < width - 1
+        confidence = tl.load(choice_probabilities + row * CHOICES, mask=live, other=0.0)
         chance = chance_of(confidence, numbers + ACCEPTED, numbers + CONFIDENCE)
         chance = tl.where(whole, 1.0, chance)
         number = tl.arange(0, CHOICES)[None, :]
@@ -121,35 +132,57 @@ def _grow(
         given = tl.where(number == 0, confidence[:, None], 0.0)
         total = chance
         for later in tl.static_range(1, CHOICES):
-            confidence = tl.load(choice_probabilities + lane * CHOICES + later, mask=live, other=0.0)
+            confidence = tl.load(choice_probabilities + row * CHOICES + later, mask=live, other=0.0)
             accepted_share = chance_of(confidence, numbers + OTHERS_ACCEPTED, numbers + OTHERS_CONFIDENCE)
             chance = tl.maximum(tl.minimum(tl.minimum(accepted_share, chance), 1.0 - total), 0.0)
             total += chance
             worth = tl.where(number == later, tl.where(whole, -1.0, chance)[:, None], worth)
             given = tl.where(number == later, confidence[:, None], given)
+        if BEFORES == 1:
+            drafts = tl.load(choice_tokens + lane * WIDE)
+        else:
+            # The chain of first choices, each behind the one before it.
+            packed = tl.load(choice_order + row)
+            firsts = tl.zeros((16,), tl.int32)
+            candidate = 0
+            for position in range(0, width - 1):
+                firsts = tl.where(lane == position, position * BEFORES + candidate, firsts)
+                candidate = _entry(packed, position * BEFORES + candidate) & 15
+            candidate = tl.load(choice_order + firsts) & 15
+            drafts = tl.load(choice_tokens + lane * WIDE + candidate)
+            sure = tl.load(choice_probabilities + firsts * CHOICES)
         if LOOKS:
             # The looked up chain, by position: which choice each token is, and how likely. See
             # ``DraftWorth.lookup_branch``.
             length, distance, guess, count = found_chain(state, text, best_in, lane, width, SHORTEST, PLACES, PROGRAMS)
             looked = lane < tl.where(whole, 0, count)
-            beside_choice = tl.full((16,), CHOICES, tl.int32)
-            for earlier in tl.static_range(CHOICES):
-                choice = CHOICES - 1 - earlier
-                same = tl.load(choice_tokens + lane * CHOICES + choice) == guess
-                beside_choice = tl.where(same, choice, beside_choice)
+            if BEFORES == 1:
+                beside_candidate = lane
+                candidates = number
+                own_worth = worth
+            else:
+                each = tl.arange(0, WIDE)[None, :]
+                same = tl.load(choice_tokens + lane[:, None] * WIDE + each) == guess[:, None]
+                beside_candidate = tl.min(tl.where(same, each, WIDE), 1)
+                beside_candidate = tl.where(beside_candidate == WIDE, 0, beside_candidate)
+                list_of = lane * BEFORES + tl.where(lane > 0, _entries(beside_candidate, lane - 1), 0)
+                candidates = (tl.load(choice_order + list_of)[:, None] >> (4 * number)) & 15
+                own = tl.reshape(tl.arange(0, BEFORES)[None, :] + lane[:, None] * BEFORES, (16, BEFORES, 1))
+                every = tl.reshape(worth, (16, BEFORES, CHOICES))
+                own_worth = tl.sum(tl.where(own == list_of[:, None, None], every, 0.0), 1)
+            same = tl.load(choice_tokens + lane[:, None] * WIDE + candidates) == guess[:, None]
+            beside_choice = tl.min(tl.where(same, number, CHOICES), 1)
             accepted_share = tl.load(numbers + MATCHES + tl.minimum(length + lane, LONGEST), mask=looked, other=0.0)
-            liked = tl.where(number < beside_choice[:, None], tl.maximum(worth, 0.0), 0.0)
+            liked = tl.where(number < beside_choice[:, None], tl.maximum(own_worth, 0.0), 0.0)
             against = tl.minimum(tl.sum(liked, 1), 1.0)
-            itself = tl.max(tl.where(number == beside_choice[:, None], worth, 0.0), 1)
+            itself = tl.max(tl.where(number == beside_choice[:, None], own_worth, 0.0), 1)
             right = accepted_share * (1.0 - against)
             beside_chance = right / tl.where(right > 0, right + (1.0 - accepted_share) * against, 1.0)
             beside_chance = tl.where(looked, tl.maximum(beside_chance, itself), -1.0)
             beside_choice = tl.where(looked, beside_choice, 15)
-        worth = tl.reshape(tl.where(live[:, None], worth, -1.0), (64,))
+        worth = tl.reshape(tl.where(live[:, None], worth, -1.0), (16 * BEFORES * CHOICES,))
 
         # Nodes by falling chance, the anchor as node 0. Offer 2k is the next choice beside node k, offer 2k + 1 the
-        # first choice behind it: the order in which ``best_first`` makes its offers. Offer 0 continues the looked up
-        # path, where an equal choice of the drafter is passed over.
         # first choice behind it: the order in which ``best_first`` makes its offers. Offer 0 goes on with what was
         # looked up, where a drafter's choice that is the same is passed over.
         offer = tl.arange(0, 32)
@@ -166,12 +199,13 @@ def _grow(
             what = tl.where(offer == 0, 16 + _entry(beside_choice, 0), what)
         node_chance = tl.where(lane == 0, 1.0, 0.0)
         node_what = tl.zeros((16,), tl.int32)
+        node_candidate = tl.zeros((16,), tl.int32)
         on_trunk = tl.zeros((16,), tl.int32)
         tip = 0
         nodes = 0
         for node in range(1, 16):
             best = tl.max(waiting, 0)
-            if (best >= 0) & (node < width):
+            if (best >= 0) & (node < most):
                 taken = offer == tl.min(tl.where(waiting == best, offer, 32), 0)
                 this = tl.sum(tl.where(taken, what, 0), 0)
                 behind = tl.sum(tl.where(taken, before, 0.0), 0)
@@ -190,9 +224,16 @@ def _grow(
                     was_looked_up = tl.sum(tl.where(taken, offer, 0), 0) == 0
                     sibling = tl.where(was_looked_up, CHOICES, sibling + passed)
                     first_choice = tl.where(was_looked_up & (goes_on == 0), 1, 0)
-                place_of = (depth - 1) * CHOICES + sibling
-                sibling_worth = tl.where(sibling < CHOICES, _offered(worth, place_of, behind), -1.0)
-                first = _offered(worth, depth * CHOICES + first_choice, best)
+                siblings, children = depth - 1, depth
+                if BEFORES > 1:
+                    siblings = siblings * BEFORES + _entry(node_candidate, parent)
+                    candidate = (_entry(packed, siblings) >> (4 * choice)) & 15
+                    if LOOKS:
+                        candidate = tl.where(choice < CHOICES, candidate, _entry(beside_candidate, depth - 1))
+                    node_candidate = tl.where(lane == node, candidate, node_candidate)
+                    children = children * BEFORES + candidate
+                sibling_worth = tl.where(sibling < CHOICES, _offered(worth, siblings * CHOICES + sibling, behind), -1.0)
+                first = _offered(worth, children * CHOICES + first_choice, best)
                 waiting = tl.where(taken, -1.0, waiting)
                 waiting = tl.where(offer == 2 * node, sibling_worth, tl.where(offer == 2 * node + 1, first, waiting))
                 before = tl.where(offer == 2 * node, behind, tl.where(offer == 2 * node + 1, best, before))
@@ -229,7 +270,14 @@ def _grow(
         numbers_of = tl.sum(tl.where(here, (node_what % 16)[None, :], 0), 1)
         drafted = (lane >= 1) & (lane <= chosen)
         of_drafter = drafted & (numbers_of < CHOICES)
-        token = tl.load(choice_tokens + (depths - 1) * CHOICES + numbers_of, mask=of_drafter, other=0)
+        candidate_of = numbers_of
+        if BEFORES > 1:
+            candidate_of = tl.sum(tl.where(here, node_candidate[None, :], 0), 1)
+            # What stood behind each row, which is what the host asks about.
+            list_of = depths * BEFORES + candidate_of
+            asked = ((lane <= chosen) & (depths < width - 1))[:, None]
+            given = tl.load(choice_probabilities + list_of[:, None] * CHOICES + number, mask=asked, other=0.0)
+        token = tl.load(choice_tokens + (depths - 1) * WIDE + candidate_of, mask=of_drafter, other=0)
         if LOOKS:
             token = tl.where(of_drafter, token, _entries(guess, depths - 1).to(tl.int64))
 
@@ -242,6 +290,9 @@ def _grow(
             above = _entries(parents, above)
             level = tl.maximum(level - 1, 0)
 
+        if BEFORES > 1:
+            tl.store(first_tokens + lane, drafts)
+            tl.store(first_probabilities + lane, sure)
         tl.store(state + AT_WIDTH, chosen + 1)
         tl.store(ids + lane, token, mask=drafted)
         tl.store(parents_out + lane, parents)
@@ -267,4 +318,4 @@ def _grow(
         tl.store(state + AT_RECORD + LOOKED_UP, 0)  # the record still holds an earlier round's
 
 
-assert MAX_ROWS == 16 and CHOICES == 4, "the kernel above is written for 16 rows and 64 choices"
+assert MAX_ROWS == 16 and CHOICES == 4, "the kernel above is written for 16 rows and places of 4 bits"

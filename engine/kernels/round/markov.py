@@ -46,6 +46,17 @@ def reference_channels(weights: MarkovWeights, row: Tensor, before: int) -> Tens
     return channels
 
 
+def gates(weights: MarkovWeights, rows: Tensor, befores: Tensor) -> Tensor | None:
+    """[n, 16, rank]: by what each position's row [n, hidden] weighs the channels of each token before it, ``befores``
+    [n, 16]; None without a gate."""
+    if weights.gate is None:
+        return None
+    matrix, bias = weights.gate
+    hidden = rows.shape[-1]
+    of_rows = torch.nn.functional.linear(rows, matrix[:, :hidden], bias)
+    return torch.sigmoid(of_rows[:, None] + torch.nn.functional.linear(weights.before[befores], matrix[:, hidden:]))
+
+
 def reference_confidence(weights: MarkovWeights, row: Tensor, before: int) -> Tensor | None:
     """How likely the token of a ``row`` [hidden] is kept, behind the token ``before``: fp32, without a dimension."""
     if weights.confidence is None:

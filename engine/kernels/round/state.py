@@ -52,7 +52,7 @@ def list_at(first: int, lanes: int) -> int:
 PATH, PARENTS, NUMBERS, DRAFTS, CHOICE_PROBABILITIES = (constant(RECORD_SIZE + 16 * index) for index in range(5))
 """Further lists in a record where trees are drafted: the rows of the accepted path (entry 0 is the anchor's), the
 parent of each row, which of its position's choices each row is, the first choice of each position, and the drafter's
-probability of each choice of each position, fp32 [16, 4]."""
+probability of each choice of each position, fp32 [16, 4]; where these depend on the token before, behind each row."""
 BESIDE_CHOICES, BESIDE_CHANCES = (constant(RECORD_SIZE + 16 * (4 + CHOICES + index)) for index in range(2))
 """Further lists for a looked up chain that entered the tree, by position: which of the drafter's choices each token is,
 4 for none of them, and how likely it was, in fp32. ``LOOKED_UP`` says how long that chain is."""

@@ -7,8 +7,7 @@ from torch import Tensor
 
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import tl
-
-CANDIDATES = 16
+from .choices import CANDIDATES, Candidates
 
 
 def reference_walk(
@@ -35,8 +34,7 @@ def reference_walk(
 
 
 def walk(
-    scores: Tensor,
-    candidates: Tensor,
+    candidates: Candidates,
     states: Tensor,
     predecessors: Tensor,
     successors: Tensor,
@@ -45,11 +43,11 @@ def walk(
     probability: Tensor,
     target_ids: Tensor | None = None,
 ) -> None:
-    """``reference_walk`` of all rows of ``scores``, from the token with which ``block`` begins: fills as many places of
+    """``reference_walk`` of all ``candidates``, from the token with which ``block`` begins: fills as many places of
     ``token`` int64 and ``probability`` fp32."""
     _walk[(1,)](
-        scores, candidates, states, predecessors, successors, block, target_ids, token, probability,
-        COUNT=scores.shape[0], RANK=predecessors.shape[1], CANDIDATES=CANDIDATES, num_warps=4,
+        candidates.logits, candidates.tokens, states, predecessors, successors, block, target_ids, token, probability,
+        COUNT=len(candidates.tokens), RANK=predecessors.shape[1], CANDIDATES=CANDIDATES, num_warps=4,
     )  # fmt: skip
 
 

@@ -99,8 +99,8 @@ class ScriptedLaunches(RoundLaunches):
         super().__init__(decoder, head, tiles, draft_tiles)
         self._script = script
 
-    def draft(self, count: int) -> None:
-        super().draft(count)
+    def draft(self, count: int, tree: bool = False) -> None:
+        super().draft(count, tree)
         set_confidences(self._script, self.drafter_probability[:, None])
         if self.tree is not None:
             set_confidences(self._script, self.tree.choices.probabilities)

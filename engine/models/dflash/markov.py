@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 from ...kernels.decode.products.head import HeadOutput
 from ...kernels.decode.tiling.tiles import Tiles
-from ...kernels.round.choices import DraftChoices
-from ...kernels.round.markov import MarkovWeights, markov, reference_markov
+from ...kernels.round.choices import Candidates, DraftChoices, pick_candidates, reference_candidates
+from ...kernels.round.lattice import Edges, Tables, befores, choose_edges, reference_edges
+from ...kernels.round.markov import MarkovWeights, gates, markov, reference_markov
 from ...kernels.toolchain.jit import MAX_ROWS
 from ..drafter import Draft
 from ..layers import linear
@@ -64,9 +65,24 @@ class MarkovPicker:
         """fp32 [block - 1, vocabulary]: the distributions along the drafted chain."""
         return reference_markov(logits, rows, self._weights(), anchor, ids)[2].softmax(dim=-1)
 
+    def _tables(self, candidates: Candidates, rows: Tensor, anchor: int | Tensor, ids: Tensor | None) -> Tables:
+        weights = self._weights()
+        tokens = candidates.tokens if ids is None else ids[candidates.tokens]
+        return Tables(weights.before, weights.after, gates(weights, rows, befores(tokens, anchor)))
+
+    def edges(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Edges:
+        """Only the likeliest tokens before correction are candidates; all others have together what they had."""
+        candidates = reference_candidates(logits, rest=True)
+        return reference_edges(candidates, self._tables(candidates, rows, anchor, ids), anchor, ids, bounded=False)
+
     def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: DraftChoices | None, tiles: Tiles) -> None:
-        assert choices is None, "such drafts are chains"
-        markov(out, rows, self._weights(), block, self._most, tiles)
+        if choices is None:
+            markov(out, rows, self._weights(), block, self._most, tiles)
+            return
+        candidates = Candidates.allocate(self._most, rows.device)
+        pick_candidates(out, candidates, tiles)
+        tables = self._tables(candidates, rows[: self._most], block[0], out.ids)
+        choose_edges(candidates, tables, block, choices, out.ids, bounded=False)
 
 
 def markov_parts(

@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 from ...kernels.decode.products.head import HeadOutput, pick_rows
 from ...kernels.decode.tiling.tiles import Tiles
-from ...kernels.round.choices import DraftChoices, pick_choices
-from ...kernels.round.walk import CANDIDATES, reference_walk, walk
+from ...kernels.round.choices import Candidates, DraftChoices, pick_candidates, pick_choices, reference_candidates
+from ...kernels.round.lattice import Edges, Tables, choose_edges, reference_edges
+from ...kernels.round.walk import reference_walk, walk
 from ...kernels.toolchain.jit import MAX_ROWS
 from ..drafter import Draft
 from ..layers import linear
@@ -30,6 +31,14 @@ class Picker(Protocol):
         """Fills ``token``, by its ``ids``, and ``probability`` of ``out``, which ``head_rows`` left with these
         ``tiles``, and ``choices`` where wanted. ``rows`` [16, hidden] are what the head read; ``block`` int64 [16]
         begins with the anchor."""
+
+
+class ConditionedPicker(Picker, Protocol):
+    """Picks each token by the one before it, so that each has choices of its own behind it."""
+
+    def edges(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Edges:
+        """The candidates of each position and their scores behind those of the one before, of which ``launch`` fills
+        ``choices``. Takes what ``pick`` takes."""
 
 
 class ArgmaxPicker:
@@ -68,16 +77,26 @@ class SelectorPicker:
         """``most``: how many tokens a draft has, at most."""
         self._selector, self._most = selector, min(most, MAX_ROWS - 1)
 
-    def pick(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Draft:
-        scores, candidates = logits.topk(min(CANDIDATES, logits.shape[-1]))
+    def _tables(self, rows: Tensor) -> Tables:
         selector = self._selector
         books = selector.predecessor_codebook, selector.successor_codebook
-        return Draft(*reference_walk(scores, candidates, selector.hidden_projection(rows), *books, anchor, ids))
+        return Tables(*books, selector.hidden_projection(rows))
+
+    def pick(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Draft:
+        candidates, (before, after, states) = reference_candidates(logits), self._tables(rows)
+        assert states is not None
+        return Draft(*reference_walk(candidates.logits, candidates.tokens, states, before, after, anchor, ids))
+
+    def edges(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Edges:
+        return reference_edges(reference_candidates(logits), self._tables(rows), anchor, ids)
 
     def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: DraftChoices | None, tiles: Tiles) -> None:
-        assert choices is None and out.logits is not None, "such drafts are chains"
-        selector = self._selector
-        scores, candidates = torch.topk(out.logits[: self._most], CANDIDATES)
-        states = selector.hidden_projection(rows[: self._most])
-        books = selector.predecessor_codebook, selector.successor_codebook
-        walk(scores, candidates, states, *books, block, out.token, out.probability, out.ids)
+        candidates = Candidates.allocate(self._most, rows.device)
+        pick_candidates(out, candidates, tiles)
+        tables = self._tables(rows[: self._most])
+        if choices is not None:
+            choose_edges(candidates, tables, block, choices, out.ids)
+            return
+        before, after, states = tables
+        assert states is not None
+        walk(candidates, states, before, after, block, out.token, out.probability, out.ids)

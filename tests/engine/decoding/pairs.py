@@ -4,6 +4,7 @@ interpreter, with drafts that a test tells them."""
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import astuple, dataclass, fields, replace
@@ -20,6 +21,7 @@ from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.host_rounds import HostRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.kernels.decode.tiling.tiles import DraftTiles, TargetTiles, Tiles
+from engine.kernels.round.choices import CANDIDATES
 from engine.kv_cache.cache import Cache
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.models.dflash.modules import DFlashDrafter
@@ -29,13 +31,23 @@ from engine.speculation.choice import RoundPlan
 from engine.speculation.costs import CostTable
 from engine.speculation.lookup import continuation, longest_match
 from engine.speculation.one_row import OneRowPasses
-from engine.speculation.trees import CHOICES
-from support.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, random_target, write_drafter
+from engine.speculation.trees import CHOICES, Lattice
+from support.checkpoints import (
+    FULL,
+    SLIDING,
+    VOCAB_SIZE,
+    drafter_config,
+    random_target,
+    second_config,
+    write_drafter,
+)
 from support.eagle import write_eagle
 from support.speculators import write_speculators
 from tests.engine.assistants import lending_keys, write_assistant
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models import gpt_oss, pre_norm, qwen3_5
+from tests.engine.models.dspark import write_dspark
+from tests.engine.models.dspine import write_dspine
 from tests.engine.small_decoders import Answer, ScriptedDrafter, prompt_ids, run_turn
 
 WIDE = Tiles(columns=128, depth=64)
@@ -138,6 +150,23 @@ def few_tokens(folder: Path) -> None:
     write_speculators(folder / "drafter", config, 2, 40, True, sample_from_anchor=True)
 
 
+def scoring(folder: Path, kind: str) -> None:
+    """Drafters that score each token behind the one before it, beside a dense target or one that recurs."""
+    if kind == "qwen3_5":
+        recurrent(folder)
+        shutil.rmtree(folder / "drafter")
+    else:
+        random_target([SLIDING, FULL], False, seed=2, **HEADS).save_pretrained(folder / "target")
+    if kind in ("DSpark", "DSpine"):
+        table = load_target(folder / "target", CPU, no_progress).embed_tokens.weight
+    if kind == "DSpine":
+        write_dspine(folder / "drafter", table)
+    elif kind == "DSpark":
+        write_dspark(folder / "drafter", "speculators, anchor", table, 200, markov_head_type="gated")
+    else:
+        write_drafter(folder / "drafter", second_config([0, 1], 2, **HEADS), seed=2)
+
+
 PAIRS: dict[str, Callable[[Path], None]] = {
     "dense": lambda folder: gemma(folder, False),
     "experts": lambda folder: gemma(folder, True),
@@ -147,6 +176,10 @@ PAIRS: dict[str, Callable[[Path], None]] = {
     "dense, EAGLE-3": lambda folder: eagle(folder, "dense"),
     "experts, EAGLE-3": lambda folder: eagle(folder, "experts"),
     "llama, EAGLE-3": lambda folder: eagle(folder, "llama"),
+    "dense, DFlash 2": lambda folder: scoring(folder, "DFlash 2"),
+    "dense, DSpark": lambda folder: scoring(folder, "DSpark"),
+    "dense, DSpine": lambda folder: scoring(folder, "DSpine"),
+    "qwen3_5, DFlash 2": lambda folder: scoring(folder, "qwen3_5"),
     "llama": lambda folder: plain(folder, "llama"),
     "qwen3_moe": lambda folder: plain(folder, "qwen3_moe"),
     "gpt_oss": gpt,
@@ -258,6 +291,22 @@ class Drafts(NamedTuple):
             tokens[choice] = said
         return tokens
 
+    def lattice(self, position: int, count: int) -> tuple[list[list[int]], Lattice]:
+        """The same behind the right token before it, and behind other tokens nothing right. Candidates stand in another
+        order at each position."""
+        ids, places = [], []
+        before = 0
+        for at in range(position, position + count):
+            choices, turn = self.choices(at), at * 5 % CANDIDATES
+            others = [(choices[0] + 20 + other) % VOCAB_SIZE for other in range(CANDIDATES - CHOICES)]
+            ids.append([([*choices, *others])[(place - turn) % CANDIDATES] for place in range(CANDIDATES)])
+            wrong = [(turn + CHOICES + rank) % CANDIDATES for rank in range(CHOICES)]
+            behind = [wrong] * CANDIDATES
+            behind[before] = [(turn + rank) % CANDIDATES for rank in range(CHOICES)]
+            places.append(behind if ids[1:] else [behind[0]] * CANDIDATES)
+            before = (turn + (self.right[at % len(self.right)] or 0)) % CANDIDATES
+        return ids, Lattice.of([[list(self.given)] * CANDIDATES] * count, places)
+
 
 def mostly_right(text: Sequence[int], error_rate: float = 0.25) -> Drafts:
     """Wrong at positions that don't depend on when they are asked about; only the first choice is worth anything."""
@@ -271,7 +320,12 @@ class TellingDrafter(ScriptedDrafter):
 
     def __init__(self, real: DFlashDrafter, drafts: Drafts):
         super().__init__(real, lambda position, _, count: [drafts.choices(position + 1 + i)[0] for i in range(count)])
-        self.drafts = drafts
+        self.drafts, self.conditioned = drafts, real.conditioned
+
+    def lattice(
+        self, target: TargetModel, anchor: int, block_size: int, cache: Cache
+    ) -> tuple[list[list[int]], Lattice]:
+        return self.drafts.lattice(cache.length + 1, block_size - 1)
 
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
         given = torch.zeros(block_size - 1, VOCAB_SIZE)
@@ -309,13 +363,21 @@ def _tell(launches: RoundLaunches, drafts: Drafts) -> None:
     assert rows is not None
     tokens, probability = rows.out.token, rows.out.probability
 
-    def draft(count: int) -> None:
+    def draft(count: int, _: bool = False) -> None:
         if not int(state.draft_width):
             return
         found = torch.tensor([drafts.choices(int(state.cursor) + 1 + place) for place in range(15)])
         tokens[:15], probability[:15] = found[:, 0], GIVEN[0]
-        if tree is not None:
-            tree.choices.tokens[:15], tree.choices.probabilities[:15] = found, torch.tensor(drafts.given)
+        if tree is None:
+            return
+        choices = tree.choices
+        choices.probabilities[:15] = torch.tensor(drafts.given)
+        if choices.order is None:
+            choices.tokens[:15] = found
+        else:
+            ids, lattice = drafts.lattice(int(state.cursor) + 1, 15)
+            choices.tokens[:15] = torch.tensor(ids)
+            choices.order[:15] = (torch.tensor(lattice.order) << torch.arange(0, 16, 4)).sum(-1)
 
     rows.draft = draft  # type: ignore[method-assign]
 

@@ -84,6 +84,9 @@ WAYS = {
         (0, 1, 0, 2, None),
         lambda answer: any(done.tree for done in answer.rounds),
     ),
+    "own trees": Way(
+        lambda _: told(FLAT, DRAFT, BESIDE), None, lambda answer: any(done.tree for done in answer.rounds), tokens=8
+    ),
     "lookup": Way(lambda _: told(LONG, ALONE), None, shows_match, repeats=True),
     "in turns": Way(lambda _: told(LONG, BESIDE, ALONE, NEITHER, DRAFT), shows=shows_match, repeats=True),
     "beside": Way(lambda _: told(LONG, BESIDE), (0, None, None), shows_match, repeats=True, tokens=14),

@@ -11,6 +11,7 @@ import torch
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
+from engine.kernels.round.choices import reference_candidates
 from engine.kernels.round.walk import reference_walk, walk
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.loading.checkpoint import load_drafter, load_target
@@ -28,11 +29,12 @@ pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpre
 @pytest.mark.parametrize("few", [False, True])
 def test_a_walk(few: bool) -> None:
     """``few``: among a hundred of two hundred tokens."""
-    scores, candidates = noise(7, 100).topk(16)
+    found = reference_candidates(noise(7, 100))
+    scores, candidates = found.logits, found.tokens
     states, before, after = noise(7, 32, seed=1), noise(200, 32, seed=2), noise(100, 32, seed=3)
     target_ids = torch.arange(100) * 2 + 1 if few else None
     token, chance = torch.zeros(16, dtype=torch.int64), torch.zeros(16)
-    walk(scores, candidates, states, before, after, torch.tensor([42, 0]), token, chance, target_ids)
+    walk(found, states, before, after, torch.tensor([42, 0]), token, chance, target_ids)
     ids, chances = reference_walk(scores, candidates, states, before, after, 42, target_ids)
     assert token[:7].tolist() == ids.tolist() and token[7:].sum() == 0
     torch.testing.assert_close(chance[:7], chances, atol=1e-5, rtol=1e-5)
@@ -51,7 +53,6 @@ def test_drafts_and_answers_are_those_of_the_host(few: bool, tmp_path: Path) -> 
         decoder = Decoder(target, drafter, 64)
         if device:
             launches = RoundLaunches(decoder, tiles=TILES, draft_tiles=DRAFT_TILES)
-            assert launches.tree is None
             decoder.use_rounds(DeviceRounds(launches))
         answers.append(run_turn(decoder, prompt, wanted))
     host, ours = answers

@@ -248,7 +248,7 @@ def _load_words(
     # Where the step stands comes last, here and below: then all steps share one address and differ by a constant.
     words = neighbours(near + offset + at // 32 * (16 * per_block), there, per_lane, True)
     if weight.FORMAT == FP8:
-        return words, 0
+        return words, words  # no scales: Triton 3.7 takes no number where a tuple of tensors is handed on
     else:
         together: tl.constexpr = group_of(weight.FORMAT) // 32
         groups: tl.constexpr = blocks // together

@@ -89,7 +89,7 @@ class AssistantDraftPass:
         features, _, count = committed or self._waiting
         keep_last(features, count, self._cache.row)
 
-    def draft(self, count: int) -> None:
+    def draft(self, count: int, tree: bool = False) -> None:
         """Drafts ``count`` tokens, one behind the other."""
         cursor, buffers = self._rows.cursor, self._buffers
         buffers.x.zero_()

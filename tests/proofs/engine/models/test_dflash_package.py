@@ -98,7 +98,7 @@ def test_dflash_2_over_many_rounds(dense_pair: TinyPair, tmp_path: Path) -> None
     """Convolutions, and drafts chosen one behind the other; a shorter block is the beginning of a longer one."""
     write_drafter(tmp_path, second_config([0, 2], 3, input_embedding_scale=EMBEDDING_SCALE), seed=3)
     target, drafter = dense_pair.target, load_drafter(tmp_path, dense_pair.target, no_progress)
-    assert isinstance(drafter, DFlashDrafter) and drafter.chained
+    assert isinstance(drafter, DFlashDrafter) and drafter.conditioned
     package = PackageRounds(load_package_drafter(tmp_path), dense_pair.reference)
     cache = Cache(drafter.config.layers, 4096, BLOCK, torch.float32, CPU)
     rng, generator = random.Random(2), torch.Generator().manual_seed(4)

@@ -135,7 +135,8 @@ def test_a_tree_is_known_by_its_parents_and_choices() -> None:
     chances = marginals(2, depth=6)
     tree = in_rows(best_first(chances))
     same = placed([node.parent for node in tree], [node.choice for node in tree], chances)
-    assert [node._replace(chance=pytest.approx(node.chance)) for node in tree] == same
+    expected = [node._replace(chance=pytest.approx(node.chance), candidate=row) for row, node in enumerate(tree, 1)]
+    assert expected == same
 
 
 def test_the_choice_is_the_number_of_nodes_worth_most() -> None:
