@@ -90,6 +90,11 @@ class AttentionConfig:
     causal: bool = True
     """Drafter only: whether a row of the draft block sees only the rows before it, or the whole block."""
 
+    @property
+    def qkv_columns(self) -> int:
+        """Columns of queries, keys and values side by side, as the projections yield them."""
+        return (self.num_heads + (1 if self.value_is_key else 2) * self.num_kv_heads) * self.head_dim
+
     def new_state(self, max_context: int, slack: int, dtype: torch.dtype, device: torch.device) -> LayerCache:
         """The layer's empty keys and values; see ``kv_cache.layer_state.StatefulLayer``."""
         from .kv_cache.layer_cache import FullCache, RingCache  # needs torch, which reading configs doesn't

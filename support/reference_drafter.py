@@ -59,8 +59,14 @@ class ReferenceDrafter:
 
         def feed(h: Tensor) -> Tensor:
             gate, up = h @ w["mlp.gate_proj.weight"].T, h @ w["mlp.up_proj.weight"].T
-            return (gate * torch.sigmoid(gate) * up) @ w["mlp.down_proj.weight"].T
+            gate = torch.nn.functional.gelu(gate, approximate="tanh") if gemma else gate * torch.sigmoid(gate)
+            return (gate * up) @ w["mlp.down_proj.weight"].T
 
+        if gemma := "layer_scalar" in w:
+            y = attend(rms(x, w["input_layernorm.weight"], eps))
+            x = x + rms(y, w["post_attention_layernorm.weight"], eps)
+            y = feed(rms(x, w["pre_feedforward_layernorm.weight"], eps))
+            return (x + rms(y, w["post_feedforward_layernorm.weight"], eps)) * w["layer_scalar"]
         for conv, norm, branch in (("attention", "input", attend), ("mlp", "post_attention", feed)):
             h = rms(x, w[f"{norm}_layernorm.weight"], eps)
             if f"{conv}_conv.base_kernel" in w:  # DFlash 2
@@ -85,14 +91,15 @@ class ReferenceDrafter:
         queries, keys = list(range(start, start + size)), list(range(start + size))
         q = (h @ w["self_attn.q_proj.weight"].T).view(size, heads, d)
         k = (both @ w["self_attn.k_proj.weight"].T).view(start + size, kv_heads, d)
-        v = (both @ w["self_attn.v_proj.weight"].T).view(start + size, kv_heads, d)
-        q = rotate(rms(q, w["self_attn.q_norm.weight"], eps), queries, theta)
-        k = rotate(rms(k, w["self_attn.k_norm.weight"], eps), keys, theta)
+        gemma = "layer_scalar" in w
+        v = rms(k, torch.ones(d), eps) if gemma else (both @ w["self_attn.v_proj.weight"].T).view(k.shape)
+        q = rotate(rms(q, w["self_attn.q_norm.weight"], eps), queries, theta, 0.25 if gemma else 1.0)
+        k = rotate(rms(k, w["self_attn.k_norm.weight"], eps), keys, theta, 0.25 if gemma else 1.0)
         hidden_keys = ~self._mask(index, queries, keys, start)
         mixed = []
         for head in range(heads):
             shared = head * kv_heads // heads
-            scores = (q[:, head] @ k[:, shared].T / d**0.5).masked_fill(hidden_keys, -torch.inf)
+            scores = (q[:, head] @ k[:, shared].T / (1.0 if gemma else d**0.5)).masked_fill(hidden_keys, -torch.inf)
             mixed.append(scores.softmax(dim=-1) @ v[:, shared])
         return torch.cat(mixed, dim=-1)
 

@@ -56,6 +56,8 @@ PUBLISHED: Sequence[PublishedDrafter] = tuple(
         "gemma-4-12B-it": (
             ("z-lab/gemma4-12B-it-DFlash", "dflash", 1.46, MIT),
             ("google/gemma-4-12B-it-assistant", "mtp", 0.85, UNSEEN),
+            ("deepseek-ai/dspark_gemma4_12b_block7", "dspark", None, UNSEEN),
+            ("deepseek-ai/dflash_gemma4_12b_block7", "dflash", None, UNSEEN),
             ("deepseek-ai/eagle3_gemma4_12b_ttt7", "eagle3", None, UNSEEN),
         ),
         "Qwen3-4B": (

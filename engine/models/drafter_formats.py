@@ -15,6 +15,7 @@ from .dflash.dspine import read_dspine
 from .dflash.speculators import read_speculators
 from .eagle3.config import read_deepspec_eagle3, read_eagle3, read_speculators_eagle3
 from .family import DrafterConfig, Json
+from .gemma4.dspark.config import read_gemma_dspark
 from .gemma4.eagle3.config import read_gemma_eagle3
 from .gemma4.mtp.config import MtpConfig
 
@@ -24,6 +25,7 @@ BY_ARCHITECTURE: dict[str, Reader] = {
     "DFlashDraftModel": DFlashConfig.from_json,
     "DFlash2DraftModel": DFlashConfig.second_from_json,
     "Qwen3DSparkModel": read_deepspec,
+    "Gemma4DSparkModel": read_gemma_dspark,
     "Gemma4AssistantForCausalLM": MtpConfig.from_json,
     "Gemma4UnifiedAssistantForCausalLM": MtpConfig.from_json,
     "LlamaForCausalLMEagle3": read_eagle3,
@@ -53,7 +55,6 @@ SPECULATORS = {
 """Types of the speculators format (``speculators_model_type``) that are not read, with words for people."""
 OTHER_ARCHITECTURES = {
     "LiLiCorrDraftModel": LILICORR,
-    "Gemma4DSparkModel": f"{DSPARK} but Gemma 4's own",
     "Lfm2DSparkDraftModel": f"{DSPARK}: it turns neighbours in a head, not halves",
     "DFlashLagunaForCausalLM": "a DFlash with fused projections and gates (Laguna)",
 }
@@ -90,7 +91,7 @@ def drafter_reader(config: Json) -> Reader | None:
         _refuse(OTHER_ARCHITECTURES[architecture])
     if projector == "dspark" or architecture == "DSparkDraftModel":
         return read_specforge
-    if "markov_rank" in config:
+    if "markov_rank" in config and architecture != "Gemma4DSparkModel":
         return read_deepspec
     if "eagle_config" in config:
         return read_eagle3

@@ -82,7 +82,7 @@ class RowBuffers:
         """[16, hidden]: the residual stream."""
         self.normed = self.rows(hidden)
         """[16, hidden]: the residual stream, normed for the next product."""
-        self.qkv = {layer: self.rows(_qkv_columns(layer)) for layer in set(config.attention)}
+        self.qkv = {layer: self.rows(layer.qkv_columns) for layer in set(config.attention)}
         self.mixed = {layer: self.rows(layer.num_heads * layer.head_dim) for layer in set(config.attention)}
         self.output = partial_sums(tiles.output, hidden, device)
 
@@ -137,7 +137,7 @@ class LayerLaunches(ABC, Generic[Layer]):
         attend_rows(
             qkv, layer.head_norms, layer.frequencies, layer.cache.k, layer.cache.v, self.cursor, self.rows,
             layer.config, mixed, self._scratch,
-            max_rows=max_rows, tree=tree, sinks=layer.added.sinks,
+            max_rows=max_rows, tree=tree, sinks=layer.added.sinks, lets_go=self._for(layer.output).lets_go,
         )  # fmt: skip
 
     def _for(self, weight: Weight) -> TargetTiles:
@@ -215,8 +215,3 @@ class RowsPass(LayerLaunches[Layer]):
             return None
         hidden = self._target.config.hidden_size
         return self.features[first_row:, self._taps[index] * hidden :][:, :hidden]
-
-
-def _qkv_columns(layer: AttentionConfig) -> int:
-    kv_parts = 1 if layer.value_is_key else 2
-    return (layer.num_heads + kv_parts * layer.num_kv_heads) * layer.head_dim

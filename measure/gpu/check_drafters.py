@@ -23,6 +23,7 @@ from torch import Tensor
 from torch._C._autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
+from engine.kernels.round.walk import CANDIDATES
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.plain import PlainWeight
 from engine.kv_cache.cache import Cache
@@ -32,6 +33,7 @@ from engine.loading.checkpoint import compute_dtype
 from engine.measured.ceiling import measure_ceiling
 from engine.measured.timing import time_launches
 from engine.models.attention_backends import choose_backends
+from engine.models.dflash.injection import DSpineDrafter
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.drafter import DraftBinding, Drafter, DraftPass, RoundRows
 from engine.models.eagle3.config import Eagle3Config
@@ -82,15 +84,28 @@ def second(taps: list[int], mask: int) -> dict[str, Any]:
     return {"architectures": ["DFlash2DraftModel"], "block_size": 8, "dflash_config": {**own, **convolutions}}
 
 
+def dspine(taps: list[int], mask: int, depth: int) -> dict[str, Any]:
+    """DSpine's fields as SpecForge writes them."""
+    own = {"target_layer_ids": taps, "mask_token_id": mask}
+    sizes = {"transfer_rank": 1024, "message_size": 512, "top_k": 16}
+    kind = {"architectures": ["DSpineDraftModel"], "block_size": 16, "num_target_layers": depth}
+    return {**kind, "dflash_config": own, "dspine_config": sizes}
+
+
 LLAMA3: dict[str, Any] = {"architectures": ["LlamaForCausalLMEagle3"], "draft_vocab_size": 32_000}
-GEMMA: dict[str, Any] = {
-    "layer_types": ["full_attention"], "attention_k_eq_v": True, "num_global_key_value_heads": 1,
-    "global_head_dim": 512, "hidden_activation": "gelu_pytorch_tanh", "final_logit_softcapping": 30.0,
-    "rope_parameters": {
-        "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6}
-    },
-}  # fmt: skip
-"""What of a config makes layers Gemma 4's own."""
+
+
+def gemma(architecture: str, layers_of_it: int, **fields: Any) -> dict[str, Any]:
+    """DeepSpec's config of a drafter for 12B, whose layers are the target's full ones."""
+    turns = {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6}
+    return layers(3840, 15_360, (16, 8, 256), 262_144, layers_of_it) | {
+        "architectures": [architecture], "target_layer_ids": [5, 17, 29, 41, 46], "attention_k_eq_v": True,
+        "layer_types": ["full_attention"] * layers_of_it, "num_global_key_value_heads": 1, "global_head_dim": 512,
+        "hidden_act": None, "hidden_activation": "gelu_pytorch_tanh", "final_logit_softcapping": 30.0,
+        "rope_parameters": {"full_attention": turns}, **fields,
+    }  # fmt: skip
+
+
 EAGLE_TAPS, TAPS = "eagle_aux_hidden_state_layer_ids", "aux_hidden_state_layer_ids"
 DRAFTERS = {
     "EAGLE-3 of 26B-A4B": Published(
@@ -115,12 +130,20 @@ DRAFTERS = {
         layers(2048, 6144, (32, 8, 128), 248_320, 6) | sliding(6)
         | second([1, 6, 11, 16, 22, 27, 32, 37], 248_077) | {"is_causal": False, "num_target_layers": 40},
     ),
+    "DSpine of Qwen3-8B": Published(
+        "Qwen3-8B", 15,
+        layers(4096, 12_288, (32, 8, 128), 151_936, 5) | dspine([1, 9, 17, 25, 33], 151_669, 36),
+    ),
+    "DSpine of Qwen3.8-27B": Published(
+        "Qwen3.8-27B", 15,
+        layers(5120, 17_408, (32, 8, 128), 248_320, 5) | dspine([5, 19, 33, 47, 61], 248_070, 64),
+    ),
     "EAGLE-3 of Llama-3.1-8B": Published(
         "Llama-3.1-8B", 7, LLAMA3 | layers(4096, 14_336, (32, 8, 128), 128_256)
     ),
-    "EAGLE-3 of 12B": Published(
-        "12B", 7, layers(3840, 15_360, (16, 8, 256), 262_144) | GEMMA
-        | {"architectures": ["Gemma4Eagle3Model"], "target_layer_ids": [5, 17, 29, 41, 46]},
+    "EAGLE-3 of 12B": Published("12B", 7, gemma("Gemma4Eagle3Model", 1)),
+    "DSpark of 12B": Published(
+        "12B", 7, gemma("Gemma4DSparkModel", 5, block_size=7, mask_token_id=4, markov_rank=256)
     ),
     "EAGLE-3 of gpt-oss-120b": Published(
         "gpt-oss-120b", 7,
@@ -128,12 +151,12 @@ DRAFTERS = {
     ),
 }  # fmt: skip
 """Sizes from the files' own configs and numbers of bytes (of 26B-A4B's EAGLE-3 the taps are not known; they cost the
-same wherever they are)."""
+same wherever they are; of 27B's DSpine the layers are taken to be those of its DFlash 2)."""
 QUICK: dict[str, Any] = {
     "hidden_size": 64, "intermediate_size": 80, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
     "vocab_size": 512, "mask_token_id": 4, "global_head_dim": 32, "selector_rank": 32, "markov_rank": 32,
-    "conv_group_size": 8, "num_target_layers": 10, "target_layer_ids": [0, 1, 2, 3], TAPS: [1, 2, 3],
-    EAGLE_TAPS: [1, 2, 3],
+    "conv_group_size": 8, "transfer_rank": 24, "message_size": 40, "num_target_layers": 10,
+    "target_layer_ids": [0, 1, 2, 3], TAPS: [1, 2, 3], EAGLE_TAPS: [1, 2, 3],
 }  # fmt: skip
 
 
@@ -232,6 +255,11 @@ def bytes_of_draft(built: Built, count: int, in_8_bits: bool) -> int:
     total = (layer_bytes + head_bytes) * (count if drafter.sequential else 1)
     if isinstance(drafter, DFlashDrafter) and drafter.config.markov is not None:
         total += count * drafter.markov_head.markov_w2.weight.nbytes
+    if isinstance(drafter, DSpineDrafter):
+        injection, sizes = drafter.injection, drafter.config
+        again = 3 * sizes.message * sizes.rank * len(sizes.layers) + sizes.message * sizes.hidden_size
+        rows = count * CANDIDATES * (sizes.hidden_size + sizes.rank)  # of the head and the codes
+        total += sum(each.nbytes for each in injection.parameters()) + (again + rows) * built.features.element_size()
     return total
 
 

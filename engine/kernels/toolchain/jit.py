@@ -47,9 +47,9 @@ elif HAS_TRITON:
     # rows of a tile and its warps, and 16 rows leave the other idle. Hopper's code is the same with and without.
     os.environ.setdefault("DISABLE_MMA_V5", "1")
     from .disk_cache import make_keys_independent_of_order, tell_what_is_compiled
-    from .finished_products import finish_products_in_loops
+    from .finished_products import change_what_is_assembled
 
-    finish_products_in_loops()
+    change_what_is_assembled()
     make_keys_independent_of_order()
     tell_what_is_compiled()
 

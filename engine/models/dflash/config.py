@@ -15,6 +15,7 @@ from ...layer_config import (
     MAX_POSITIONS,
     MAX_SIZE,
     MAX_VOCABULARY,
+    Activation,
     AttentionConfig,
     LayerKind,
     optional_integer,
@@ -66,6 +67,8 @@ class DFlashConfig(DrafterConfig):
     """A DFlash drafter (z-lab's layout). ``dflash_config.X`` wins over a top-level ``X``."""
 
     kind: ClassVar[DrafterKind] = "dflash"
+    norm_style: ClassVar[Literal["gemma", "qwen"]] = "qwen"
+    activation: ClassVar[Activation] = "silu"
 
     hidden_size: int
     intermediate_size: int
@@ -101,7 +104,7 @@ class DFlashConfig(DrafterConfig):
         return cls(
             hidden_size=merged.integer("hidden_size", 1, MAX_SIZE),
             intermediate_size=merged.integer("intermediate_size", 1, MAX_SIZE),
-            rms_norm_eps=merged.number("rms_norm_eps", 0, 1), layers=read_layers(merged),
+            rms_norm_eps=merged.number("rms_norm_eps", 0, 1), layers=cls.read_layers(merged),
             block_size=merged.integer("block_size", 2, MAX_SIZE),
             mask_token_id=merged.integer("mask_token_id", 0, MAX_VOCABULARY),
             target_layer_ids=merged.integers("target_layer_ids", 0, MAX_LAYERS),
@@ -158,6 +161,11 @@ class DFlashConfig(DrafterConfig):
                 f" for its mask; this target's has {target.vocab_size}.",
                 (*OWN_DRAFTER, "."),
             )
+
+    @staticmethod
+    def read_layers(merged: Fields) -> tuple[AttentionConfig, ...]:
+        """The attention of each layer, as a config describes it."""
+        return read_layers(merged)
 
     def build(self) -> DFlashDrafter:
         from .modules import DFlashDrafter

@@ -28,13 +28,13 @@ from ...layer_config import AttentionConfig
 from ..drafter import Committed, DraftBinding
 from ..merged_weights import LayerWeights
 from ..target import TargetModel
-from .modules import BlockConv, DFlashDrafter, DraftLayer
+from .modules import BlockConv, BlockLayer, DFlashDrafter, DraftLayer
 from .tile_trials import draft_trials
 from .weights import DraftWeights
 
 
 @dataclass(frozen=True, slots=True)
-class _DraftKernels:
+class DraftKernels:
     config: AttentionConfig
     cache: LayerCache
     input_norm: Tensor
@@ -70,9 +70,9 @@ class DFlashDraftPass:
         self._choices = choices
         self._waiting = Committed(features, rows.ingest_start, rows.ingest_rows)
         self._weights = DraftWeights.of(drafter, in_8_bits)
-        parts = zip(_modules(drafter), cache.attention, self._weights.layers, strict=True)
+        parts = zip(drafter.block_layers, cache.attention, self._weights.layers, strict=True)
         self._layers = [_layer(*weights) for weights in parts]
-        self._stores = ContextStores(cache.attention, [layer.head_norms for layer in self._layers])
+        self._stores = self._context_stores(cache)
         self._embedding_scale = target.embedding_scale if config.embedding_scale is None else config.embedding_scale
         capacities = [layer.capacity for layer in cache.attention]
         self._scratch = AttendScratch(config.layers, capacities, device)
@@ -96,32 +96,49 @@ class DFlashDraftPass:
         features, start, count = committed or self._waiting
         eps, norm = drafter.config.rms_norm_eps, drafter.hidden_norm.weight
         project(features, self._weights.context, buffers.context_sums, tiles.context)
-        add_and_norm(buffers.context_sums, None, norm, eps, buffers.context, "qwen")
+        add_and_norm(buffers.context_sums, None, norm, eps, buffers.context, drafter.config.norm_style)
         weights = self._weights
         project(buffers.context, weights.context_kv, buffers.context_kv, tiles.context_kv, bias=weights.context_kv_bias)
-        store_context(buffers.context_kv, self._stores, self._drafter.frequencies, start, count)
+        self._store_context(start, count)
 
     def draft(self, count: int, tree: bool = False) -> None:
         """Drafts the whole block in one pass, whose own keys lie past the cursor."""
         buffers, tiles, config = self._buffers, self._tiles, self._drafter.config
         x, normed, eps = buffers.x, buffers.normed, config.rms_norm_eps
         embedding, first_norm = self._drafter.embedding_of(self._target).weight, self._layers[0].input_norm
-        embed_rows(self.block, embedding, self._embedding_scale, x, normed, first_norm, eps, "qwen")
+        embed_rows(self.block, embedding, self._embedding_scale, x, normed, first_norm, eps, config.norm_style)
         next_norms = [layer.input_norm for layer in self._layers[1:]] + [self._drafter.norm.weight]
         for index, (layer, next_norm) in enumerate(zip(self._layers, next_norms, strict=True)):
             if layer.convs is not None:
                 self._run_between_convs(layer, layer.convs, next_norm)
                 continue
             self._attend(layer, normed)
-            add_and_norm(buffers.output, x, layer.post_attention_norm, eps, normed, "qwen")
-            gate_up(normed, layer.weights.gate_up, buffers.act, "silu", tiles.gate_up)
+            self._behind_attention(index, layer)
+            gate_up(normed, layer.weights.gate_up, buffers.act, config.activation, tiles.gate_up)
             project(buffers.act, layer.weights.down, buffers.down, tiles.down)
-            add_and_norm(buffers.down, x, next_norm, eps, normed, "qwen")
+            self._behind_feed_forward(index, next_norm)
             self._behind(index, next_norm)
         # Row j of a block predicts position j, so the anchor's row predicts nothing; unless the first row drafts.
         rows = buffers.padded[config.first_slot :][:MAX_ROWS]
         head_rows(rows, self._head, config.logit_softcap, self.out, tiles.head)
         self._pick(rows, tree)
+
+    def _context_stores(self, cache: Cache) -> ContextStores | None:
+        return ContextStores(cache.attention, [layer.head_norms for layer in self._layers])
+
+    def _store_context(self, start: Tensor, count: Tensor) -> None:
+        """Stores the keys and values of committed rows in every layer."""
+        assert self._stores is not None
+        store_context(self._buffers.context_kv, self._stores, self._drafter.frequencies, start, count)
+
+    def _behind_attention(self, index: int, layer: DraftKernels) -> None:
+        """Adds to the residual stream what attention says, and norms it for what follows."""
+        buffers, eps = self._buffers, self._drafter.config.rms_norm_eps
+        add_and_norm(buffers.output, buffers.x, layer.post_attention_norm, eps, buffers.normed, "qwen")
+
+    def _behind_feed_forward(self, index: int, next_norm: Tensor) -> None:
+        buffers, eps = self._buffers, self._drafter.config.rms_norm_eps
+        add_and_norm(buffers.down, buffers.x, next_norm, eps, buffers.normed, "qwen")
 
     def _behind(self, index: int, next_norm: Tensor) -> None:
         """What happens to the rows, and to their normed ones for the next layer, behind a layer."""
@@ -131,7 +148,7 @@ class DFlashDraftPass:
         choices = self._choices if tree else None
         self._drafter.picker.launch(self.out, rows, self.block, choices, self._tiles.head)
 
-    def _run_between_convs(self, layer: _DraftKernels, convs: tuple[BlockConv, BlockConv], next_norm: Tensor) -> None:
+    def _run_between_convs(self, layer: DraftKernels, convs: tuple[BlockConv, BlockConv], next_norm: Tensor) -> None:
         """Runs a layer of DFlash 2, whose branches have convolutions before and behind them."""
         buffers, tiles, eps = self._buffers, self._tiles, self._drafter.config.rms_norm_eps
         x, normed, (before, behind) = buffers.x, buffers.normed, convs
@@ -149,7 +166,7 @@ class DFlashDraftPass:
     def _choose(self, conv: BlockConv) -> None:
         project(self._buffers.normed, weight_of(conv.kernel_projection), self._buffers.chosen, self._tiles.qkv)
 
-    def _attend(self, layer: _DraftKernels, normed: Tensor) -> None:
+    def _attend(self, layer: DraftKernels, normed: Tensor) -> None:
         buffers, tiles, rows, config, cache = self._buffers, self._tiles, self._rows, layer.config, layer.cache
         qkv, mixed = buffers.qkv[config], buffers.mixed[config]
         weights = layer.weights
@@ -182,8 +199,8 @@ class DFlashBuffers:
         self.padded = rows(hidden, count=MAX_ROWS + 1)
         """The normed rows and one more: the head reads 16 rows from the second on."""
         self.normed = self.padded[:MAX_ROWS]
-        self.qkv = {layer: rows((layer.num_heads + 2 * layer.num_kv_heads) * layer.head_dim) for layer in set(layers)}
-        self.context_kv = rows(sum(2 * layer.num_kv_heads * layer.head_dim for layer in layers))
+        self.qkv = {layer: rows(layer.qkv_columns) for layer in set(layers)}
+        self.context_kv = rows(sum(layer.qkv_columns - layer.num_heads * layer.head_dim for layer in layers))
         self.mixed = {layer: rows(layer.num_heads * layer.head_dim) for layer in set(layers)}
         self.output = partial_sums(tiles.output, hidden, device)
         self.act = rows(intermediate)
@@ -192,18 +209,14 @@ class DFlashBuffers:
         """For DFlash 2: the weights that rows choose for convolutions, and the convolutions' outputs."""
 
 
-def _modules(drafter: DFlashDrafter) -> list[DraftLayer]:
-    return [module for module in drafter.layers if isinstance(module, DraftLayer)]
-
-
-def _layer(module: DraftLayer, cache: LayerCache, weights: LayerWeights) -> _DraftKernels:
-    attention, q_norm, k_norm = module.self_attn, module.self_attn.q_norm, module.self_attn.k_norm
-    return _DraftKernels(
+def _layer(module: BlockLayer, cache: LayerCache, weights: LayerWeights) -> DraftKernels:
+    attention = module.self_attn
+    return DraftKernels(
         config=attention.config,
         cache=cache,
         input_norm=module.input_layernorm.weight,
-        head_norms=HeadNorms(q_norm.weight, k_norm.weight, q_norm.eps, rounded_first=True, norm_values=False),
+        head_norms=attention.head_norms,
         post_attention_norm=module.post_attention_layernorm.weight,
         weights=weights,
-        convs=(module.attention_conv, module.mlp_conv) if module.convolves else None,
+        convs=(module.attention_conv, module.mlp_conv) if isinstance(module, DraftLayer) and module.convolves else None,
     )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from ...commands import MAX_BLOCK_SIZE
 from ...errors import WeightsFailure
@@ -14,6 +14,8 @@ from ...files.json_fields import Fields
 from ...layer_config import MAX_SIZE, MAX_VOCABULARY
 from ..family import Json
 from .config import CAUSAL, OWN_DRAFTER, DFlashConfig, MarkovConfig
+
+Kind = TypeVar("Kind", bound=DFlashConfig)
 
 HEAD_DEFAULTS = {
     "markov_rank": 256,
@@ -59,7 +61,7 @@ def read_deepspec(config: Json) -> DFlashConfig:
     flat["layer_types"] = config.get("layer_types") or [FULL] * depth
     flat["is_causal"] = False
     flat["input_embedding_scale"], flat["final_logit_softcapping"] = 1.0, None
-    return replace(_read(flat), leftovers=())
+    return replace(read_flat(flat, DFlashConfig), leftovers=())
 
 
 def read_specforge(config: Json) -> DFlashConfig:
@@ -70,10 +72,10 @@ def read_specforge(config: Json) -> DFlashConfig:
     flat = {name: value for name, value in config.items() if name != "dflash_config"} | config.get("dflash_config", {})
     if not any(name in both for name in CAUSAL):
         flat["is_causal"] = False
-    return _read(flat)
+    return read_flat(flat, DFlashConfig)
 
 
-def _read(flat: dict[str, Any]) -> DFlashConfig:
+def read_flat(flat: dict[str, Any], kind: type[Kind]) -> Kind:
     """Reads a flat config whose block's first row drafts, unless it says otherwise."""
     fields = Fields(flat, "the drafter's config.json")
     flags = {name: fields.flag(name, True) for name in FIRST_DRAFTS if name in fields}
@@ -87,7 +89,7 @@ def _read(flat: dict[str, Any]) -> DFlashConfig:
     fields.integer("vocab_size", 1, MAX_VOCABULARY)  # its head has a row for each token
     flat["block_size"] = block_of(fields.integer("block_size", 2, 1 << 10), first_drafts)
     markov = read_markov(fields)
-    return replace(DFlashConfig.from_json(flat), markov=markov, first_slot=0 if first_drafts else 1)
+    return replace(kind.from_json(flat), markov=markov, first_slot=0 if first_drafts else 1)
 
 
 def block_of(rows: int, first_drafts: bool) -> int:

@@ -76,6 +76,8 @@ class DSpineDrafter(DFlashDrafter):
 
     def prepare(self) -> None:
         super().prepare()
+        if self.transfer_codes.is_meta:
+            return
         middle = float(torch.linalg.vector_norm(self.transfer_codes.detach(), dim=-1, dtype=torch.float32).median())
         if not UNIT[0] < middle < UNIT[1]:
             raise WeightsFailure(

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,7 @@ from ...kernels.decode.block_conv import BEFORE, BEHIND, CONV_TAPS, reference_bl
 from ...kernels.decode.products.head import capped_logits
 from ...kernels.prefill.products import product
 from ...kernels.prefill.rope import norm_rope_split
+from ...kernels.reference.norm import rms_norm
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
 from ...kernels.shared.heads import HeadNorms
 from ...kernels.weights.int8 import Int8Weight
@@ -41,15 +42,22 @@ Behind = Callable[[Tensor, int], Tensor]
 
 
 class DraftAttention(AttentionModule):
-    def __init__(self, layer: AttentionConfig, hidden: int, eps: float):
+    def __init__(self, layer: AttentionConfig, config: DFlashConfig):
         super().__init__(layer)
+        hidden, eps, style = config.hidden_size, config.rms_norm_eps, config.norm_style
         kv_size = layer.num_kv_heads * layer.head_dim
         self.q_proj = linear(hidden, layer.num_heads * layer.head_dim, layer.biases)
         self.k_proj = linear(hidden, kv_size, layer.biases)
-        self.v_proj = linear(hidden, kv_size, layer.biases)
+        self.v_proj = None if layer.value_is_key else linear(hidden, kv_size, layer.biases)
         self.o_proj = linear(layer.num_heads * layer.head_dim, hidden, layer.biases)
-        self.q_norm = RMSNorm(layer.head_dim, eps, "qwen")
-        self.k_norm = RMSNorm(layer.head_dim, eps, "qwen")
+        self.q_norm, self.k_norm = (RMSNorm(layer.head_dim, eps, style) for _ in range(2))
+        self.norm_values = style == "gemma"
+
+    @property
+    def head_norms(self) -> HeadNorms:
+        """How kernels norm its heads."""
+        norms = self.q_norm.weight, self.k_norm.weight
+        return HeadNorms(*norms, self.k_norm.eps, rounded_first=not self.norm_values, norm_values=self.norm_values)
 
     def merge(self, *names: str) -> None:
         super().merge(*names)
@@ -61,10 +69,13 @@ class DraftAttention(AttentionModule):
         """[n, kv_heads, head_dim] each, of context rows or block rows x [n, hidden]."""
         n, head_dim = x.shape[0], self.config.head_dim
         if self.together is None:
-            k, v = (projection(x).view(n, -1, head_dim) for projection in (self.k_proj, self.v_proj))
+            k = v = self.k_proj(x).view(n, -1, head_dim)
+            if self.v_proj is not None:
+                v = self.v_proj(x).view(n, -1, head_dim)
         else:
-            k, v = product(x, self._of_context).view(n, -1, head_dim).chunk(2, dim=1)
-        return apply_rope(self.k_norm(k), rope), v
+            heads, count = product(x, self._of_context).view(n, -1, head_dim), self.config.num_kv_heads
+            k, v = heads[:, :count], heads[:, -count:]
+        return apply_rope(self.k_norm(k), rope), rms_norm(v, None, self.k_norm.eps) if self.norm_values else v
 
     def _queries_keys_values(self, x: Tensor, rope: RopeTable) -> tuple[Tensor, Tensor, Tensor]:
         q = apply_rope(self.q_norm(self.q_proj(x).view(len(x), -1, self.config.head_dim)), rope)
@@ -73,15 +84,14 @@ class DraftAttention(AttentionModule):
     def store(self, x: Tensor, end: int, cache: LayerCache, frequencies: Tensor) -> None:
         """Writes the ``keys_values`` of context rows x [n, hidden] up to ``end`` into the cache, in two launches;
         merges the projections' weights in place."""
-        qkv = side_by_side(self.q_proj, self.k_proj, self.v_proj)
+        of_values = [] if self.v_proj is None else [self.v_proj]
+        qkv = side_by_side(self.q_proj, self.k_proj, *of_values)
         weight = qkv.rows(self.q_proj.out_features, qkv.shape[0])
-        norms = HeadNorms(
-            self.q_norm.weight, self.k_norm.weight, self.k_norm.eps, rounded_first=True, norm_values=False
-        )
-        projected, bias = product(x, weight), biases_of(self.k_proj, self.v_proj)
+        projected, bias = product(x, weight), biases_of(self.k_proj, *of_values)
         if bias is not None:
             projected = projected + bias
-        norm_rope_split(projected, norms, frequencies, (cache.k, cache.v), None, end)
+        stores, is_key = (cache.k, cache.v), self.config.value_is_key
+        norm_rope_split(projected, self.head_norms, frequencies, stores, None, end, value_is_key=is_key)
 
     def forward(self, x: Tensor, start: int, cache: LayerCache, rope: RopeTable) -> Tensor:
         """Attends block rows x [n, hidden] at start .. start + n - 1 over the context and the block, whose own keys and
@@ -89,7 +99,7 @@ class DraftAttention(AttentionModule):
         if self.together is None:
             q, block_k, block_v = self._queries_keys_values(x, rope)
         else:
-            q, block_k, block_v = self.read_merged(self.together, x, rope)
+            q, block_k, block_v = self.read_merged(self.together, x, rope, self.norm_values)
         k, v = cache.read(cache.first_visible(start), start)
         k = torch.cat((k, block_k.transpose(0, 1)), dim=1)
         v = torch.cat((v, block_v.transpose(0, 1)), dim=1)
@@ -113,6 +123,15 @@ class BlockConv(nn.Module):
         return reference_block_conv(yielded, chosen, self.base_kernel, BEHIND)
 
 
+class BlockLayer(Protocol):
+    """What is asked of a layer, whatever family it is of."""
+
+    self_attn: DraftAttention
+    mlp: GatedMLP
+    input_layernorm: RMSNorm
+    post_attention_layernorm: RMSNorm
+
+
 class DraftLayer(nn.Module):
     def __init__(self, config: DFlashConfig, layer: AttentionConfig):
         super().__init__()
@@ -121,7 +140,7 @@ class DraftLayer(nn.Module):
             self.attention_conv = BlockConv(hidden, config.second.groups)
             self.mlp_conv = BlockConv(hidden, config.second.groups)
         self.convolves = config.second is not None
-        self.self_attn = DraftAttention(layer, hidden, eps)
+        self.self_attn = DraftAttention(layer, config)
         self.mlp = GatedMLP(hidden, config.intermediate_size, "silu")
         self.input_layernorm = RMSNorm(hidden, eps, "qwen")
         self.post_attention_layernorm = RMSNorm(hidden, eps, "qwen")
@@ -138,7 +157,7 @@ class DraftLayer(nn.Module):
 class DFlashDrafter(Drafter):
     """A DFlash drafter, which drafts a whole block in one pass."""
 
-    branch_ends = ("post_attention_layernorm.weight",)
+    branch_ends: ClassVar[tuple[str, ...]] = ("post_attention_layernorm.weight",)
     read_together = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))
     never_packed = ("codebook", "embed_tokens.weight", *STAY_FLOATS)  # of which single rows are looked up, or small
     config: DFlashConfig
@@ -149,9 +168,9 @@ class DFlashDrafter(Drafter):
         super().__init__()
         self.config = config
         self.fc = linear(len(config.target_layer_ids) * config.hidden_size, config.hidden_size)
-        self.hidden_norm = RMSNorm(config.hidden_size, config.rms_norm_eps, "qwen")
-        self.layers = nn.ModuleList(DraftLayer(config, layer) for layer in config.layers)
-        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, "qwen")
+        self.hidden_norm = RMSNorm(config.hidden_size, config.rms_norm_eps, config.norm_style)
+        self.layers = nn.ModuleList(self._layer(layer) for layer in config.layers)
+        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, config.norm_style)
         self._bring_tables(config.hidden_size)
         if config.second is not None:
             assert config.vocab_size is not None
@@ -164,6 +183,14 @@ class DFlashDrafter(Drafter):
             parts = markov_parts(config.hidden_size, config.vocab_size, drafted, config.markov)
             self.markov_head, self.confidence_head = parts
             self.picker = MarkovPicker(*parts, config.block_size - 1)
+
+    def _layer(self, layer: AttentionConfig) -> nn.Module:
+        """Makes a ``BlockLayer``."""
+        return DraftLayer(self.config, layer)
+
+    @property
+    def block_layers(self) -> list[BlockLayer]:
+        return cast("list[BlockLayer]", list(self.layers))
 
     @property
     def conditioned(self) -> bool:
@@ -191,8 +218,7 @@ class DFlashDrafter(Drafter):
         rope = None if self.attention_backend == TRITON.name else self._rope(start, end, cache)
         context = self.hidden_norm(self.fc(features))
         cache.note_written(end)
-        for layer, layer_cache in zip(self.layers, cache.attention, strict=True):
-            assert isinstance(layer, DraftLayer)
+        for layer, layer_cache in zip(self.block_layers, cache.attention, strict=True):
             if rope is None:
                 layer.self_attn.store(context, end, layer_cache, self.frequencies)
             else:

@@ -16,7 +16,7 @@ from ..drafter import Drafter
 from ..layers import merge_projections
 from ..merged_weights import LayerWeights, biases_of, side_by_side
 from ..packed import hold
-from .modules import DFlashDrafter, DraftLayer
+from .modules import DFlashDrafter
 
 
 def hold_in_8_bits(drafter: Drafter, kind: type[Int8Weight] = Int8Weight) -> None:
@@ -48,12 +48,12 @@ class DraftWeights:
             return Int8Weight.of(weight.values) if in_8_bits and isinstance(weight, PlainWeight) else weight
 
         layers, context_kv, projections = [], [], []
-        for module in drafter.layers:
-            assert isinstance(module, DraftLayer)
+        for module in drafter.block_layers:
             attention = module.self_attn
-            qkv = side_by_side(attention.q_proj, attention.k_proj, attention.v_proj)
+            of_context = [attention.k_proj, *([] if attention.v_proj is None else [attention.v_proj])]
+            qkv = side_by_side(attention.q_proj, *of_context)
             context_kv.append(qkv.rows(attention.q_proj.out_features, qkv.shape[0]))
-            projections += [attention.k_proj, attention.v_proj]
+            projections += of_context
             layers.append(LayerWeights.of(attention, module.mlp, read))
         context = type(context_kv[0]).below_one_another(context_kv)
         return cls(read(weight_of(drafter.fc)), read(context), tuple(layers), biases_of(*projections))

@@ -28,8 +28,10 @@ from tests.engine.small_decoders import Answer, prompt_ids, run_turn, settings
 
 BEFORE, AFTER = "markov_head.markov_w1.weight", "markov_head.markov_w2.weight"
 HEADS = {"num_attention_heads": 2, "num_key_value_heads": 1}
-LAYOUTS = ("SpecForge", "DeepSpec", "speculators", "speculators, anchor")
-"""Who writes them so; the last one's first row drafts, too, as those of the first two do."""
+LAYOUTS = ("SpecForge", "DeepSpec", "DeepSpec, Gemma", "speculators", "speculators, anchor")
+"""Who writes them so; the last one's first row drafts, too, as those of the first three do."""
+GEMMA = {"attention_k_eq_v": True, "num_global_key_value_heads": 1, "hidden_activation": "gelu_pytorch_tanh"}
+"""Fields that make layers Gemma 4's own."""
 
 
 class Reference(Protocol):
@@ -55,6 +57,12 @@ def published(layout: str, config: dict[str, Any]) -> dict[str, Any]:
         taps = {name: own[name] for name in ("mask_token_id", "target_layer_ids")}
         noise = {"num_anchors": 512, "partial_rotary_factor": 0.25, "tie_word_embeddings": False}
         return {**rest, **taps, **head, **noise, "architectures": ["Qwen3DSparkModel"]}
+    if layout == "DeepSpec, Gemma":
+        turns = {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": config["rope_theta"]}
+        own = GEMMA | {"rope_parameters": {FULL: turns}, "global_head_dim": config["head_dim"], "head_dim": 8}
+        rest = {name: value for name, value in config.items() if name not in ("dflash_config", "hidden_act")}
+        taps = {name: config["dflash_config"][name] for name in ("mask_token_id", "target_layer_ids")}
+        return {**rest, **taps, **head, **own, "architectures": ["Gemma4DSparkModel"]}
     said = {"sample_from_anchor": True} if layout.endswith("anchor") else {}
     kind = {"architectures": ["DSparkDraftModel"], "speculators_model_type": "dspark"}
     return {**as_speculators(config), **kind, **head, **said}
@@ -63,18 +71,24 @@ def published(layout: str, config: dict[str, Any]) -> dict[str, Any]:
 def write_dspark(folder: Path, layout: str, table: Tensor, count: int | None = None, **changes: Any) -> ReferenceDSpark:
     """Saves a random drafter in this layout, beside a target whose raw embedding and head are ``table`` [vocabulary,
     hidden], and returns what it should draft. ``count``: tokens of a vocabulary of its own."""
-    ours = layout in ("SpecForge", "DeepSpec")
+    ours, gemma = layout.startswith(("SpecForge", "DeepSpec")), layout.endswith("Gemma")
+    changes |= {"final_logit_softcapping": 3.0} if gemma else {}
     kinds = [FULL, FULL] if ours else [SLIDING, FULL]
     causal = {"is_causal": False} if ours else {}
     config = dspark_config(kinds, [0, 1], 2, shift_label=layout != "speculators", **HEADS, **changes)
     weights = drafter_weights(config, seed=2)
+    for index in range(2 if gemma else 0):
+        begin = f"layers.{index}."
+        del weights[f"{begin}self_attn.v_proj.weight"]
+        norms = (f"{begin}{place}_feedforward_layernorm.weight" for place in ("pre", "post"))
+        weights |= {name: 1 + 0.25 * torch.randn(64) for name in norms} | {f"{begin}layer_scalar": torch.tensor([0.8])}
     head = table
     if count is not None:
         brought = own_tables(64, VOCAB_SIZE, count, embedding=False)
         weights |= brought | {AFTER: weights[AFTER][:count].clone()}
         head = brought["lm_head.weight"]
     stored = dict(weights)
-    if layout == "DeepSpec":
+    if layout.startswith("DeepSpec"):
         stored |= {"embed_tokens.weight": table.contiguous(), "lm_head.weight": table.clone()}
     elif layout != "SpecForge":
         stored |= {"embed_tokens.weight": table.contiguous(), "verifier_norm.weight": torch.ones(64)}
@@ -83,7 +97,8 @@ def write_dspark(folder: Path, layout: str, table: Tensor, count: int | None = N
         json.dumps(published(layout, config) | ({"draft_vocab_size": count} if count else {}))
     )
     save_file(stored, folder / "model.safetensors", metadata={"format": "pt"})
-    scale = 8.0 if layout == "SpecForge" else 1.0  # z-lab's layout scales rows as its target does, Gemma by 64 ** 0.5
+    # SpecForge's rows and Gemma's own are scaled as the target's are, Gemma's by 64 ** 0.5.
+    scale = 8.0 if layout in ("SpecForge", "DeepSpec, Gemma") else 1.0
     return ReferenceDSpark({**config, **causal}, weights, table * scale, head)
 
 
@@ -160,11 +175,13 @@ FIELDS: dict[str, tuple[tuple[Any, ...], tuple[str, ...]]] = {
 
 def damages(layout: str) -> list[Damage]:
     """Everything in ``FIELDS`` that this layout has, and what may befall a tensor."""
-    ours = layout in ("SpecForge", "DeepSpec")
+    ours = layout.startswith(("SpecForge", "DeepSpec"))
     taps = "target_layer_ids" if ours else "aux_hidden_state_layer_ids"
     known = {taps if field == "taps" else field: said for field, said in FIELDS.items()}
     if ours:
         del known["draft_vocab_size"]
+    if layout.endswith("Gemma"):
+        known["global_head_dim"] = known.pop("head_dim")
     fields = [Damage(field, value, words) for field, (values, words) in known.items() for value in values]
     names = ("fc.weight", "norm.weight", "layers.1.mlp.up_proj.weight", BEFORE, AFTER, "confidence_head.proj.bias")
     return fields + [

@@ -26,6 +26,7 @@ from engine.kernels.round.state import TREE_RECORD_SIZE, RoundState
 from engine.kernels.toolchain.card import HOPPER, Card
 from engine.kernels.weights.int8 import Int8Weight
 from engine.models.dflash.config import DFlashConfig
+from engine.models.dflash.dspine import read_dspine
 from engine.models.dflash.modules import DFlashDrafter
 from engine.models.eagle3.config import Eagle3Config
 from engine.models.family import EMBEDDED, OwnTables
@@ -61,6 +62,7 @@ def launches(card: Card = HOPPER) -> list[Launch]:
         _run_assistant(target_config)
         _run_own_layer()
         _run_eagle()
+        _run_dspine()
         _run_lookup(launches)
         _run_wide(launches)
     return distinct(made)
@@ -132,6 +134,20 @@ def _run_eagle() -> None:
         head = Int8Weight.allocate(32_000, config.hidden_size, device=target.device) if in_8_bits else None
         launches = RoundLaunches(Decoder(target, drafter, CONTEXT), head)
         launches.launch(Proposal(2))
+
+
+def _run_dspine() -> None:
+    """What a round launches that a DSpine of Qwen3-8B drafts in."""
+    shape = read_shape("Qwen3-8B")
+    own = {"transfer_rank": 1024, "message_size": 512}
+    said = json.loads((CONFIGS / "Qwen3-8B-DFlash-b16.config.json").read_text())
+    config = read_dspine({**said, "dspine_config": own})
+    with torch.device("meta"):
+        target = replace(shape.target, layers=shape.target.layers[:1]).build().to(torch.bfloat16)
+        drafter = replace(config, layers=config.layers[:1], target_layer_ids=(0,)).build().to(torch.bfloat16)
+    target.prepare()
+    drafter.prepare()
+    RoundLaunches(Decoder(target, drafter, CONTEXT)).launch(Proposal(BLOCK))
 
 
 def _run_lookup(launches: RoundLaunches) -> None:

@@ -44,7 +44,7 @@ def test_three_hundred_rounds(kind: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
-@pytest.mark.parametrize("kind", ["SpecForge", "speculators", "gated, few tokens", "few tokens"])
+@pytest.mark.parametrize("kind", ["SpecForge", "DeepSpec, Gemma", "speculators", "gated, few tokens", "few tokens"])
 @pytest.mark.parametrize("temperature", [0.0, 0.9])
 def test_the_device_drafts_alike(kind: str, temperature: float, tmp_path: Path) -> None:
     layout, count, changes = KINDS[kind]
