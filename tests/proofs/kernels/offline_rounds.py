@@ -147,7 +147,9 @@ def _run_dspine() -> None:
         drafter = replace(config, layers=config.layers[:1], target_layer_ids=(0,)).build().to(torch.bfloat16)
     target.prepare()
     drafter.prepare()
-    RoundLaunches(Decoder(target, drafter, CONTEXT)).launch(Proposal(BLOCK))
+    launches = RoundLaunches(Decoder(target, drafter, CONTEXT))
+    for tree in (False, True):
+        launches.draft(BLOCK, tree)
 
 
 def _run_lookup(launches: RoundLaunches) -> None:
