@@ -112,7 +112,8 @@ class Look:
         turn = self._turn(number.turn)
         facts = gauge_facts(self._desk.chat, turn, turn.snapshot if turn else TurnSnapshot())
         if beyond := beyond_memory(facts):
-            notes = (*notes, f"{beyond:.1f} {BEYOND_MEMORY}")
+            against_memory = f"{beyond:.1f} {BEYOND_MEMORY}"
+            notes = (*(f"{against_memory} · {note}" for note in notes), *notes, against_memory)
         scene = scene_of(inspection, number, self.motion, len(self.travel.turns), notes)
         rounds = self.travel.rounds(number.turn)
         if not self.hall or rounds is None:

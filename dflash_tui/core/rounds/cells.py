@@ -29,8 +29,6 @@ UNKNOWN = "░"
 NOTHING_SAID = "whether anything was drafted is not known"
 END_MARK = "‹end›"
 """What the end mark is called wherever a round is shown."""
-SHORT_END = END_MARK[:-1]
-"""The same in a cell that is too narrow for it."""
 
 
 def show_blanks(text: str) -> str:

@@ -89,6 +89,11 @@ class Inspection:
         return round_summary(self.step)
 
     @property
+    def brief(self) -> str:
+        """The same in fewer words."""
+        return round_summary(self.step, brief=True)
+
+    @property
     def cost(self) -> tuple[str, ...]:
         """Milliseconds, and what one token at a time would have taken, from more words to fewer."""
         step, tokens = self.step, len(self.step.emitted)

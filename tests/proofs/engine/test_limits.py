@@ -192,6 +192,14 @@ def test_a_long_text_is_not_looked_at_as_a_whole() -> None:
     assert OWN.refusal("make it blue " * 30, ["a page", PAGE]) is None, "a text, no change"
 
 
+def test_no_question_keeps_it_looking() -> None:
+    """A pattern that may take a word in two ways takes ages for many of it: the words of the patterns themselves."""
+    words = set(re.findall(r"[a-z']+", re.sub(r"\\\\.", " ", (BUNDLED_PAIR / "about.json").read_text("utf-8"))))
+    assert {"to", "how"} < words
+    for word in (*words, "how does", "what is", "-", "`"):
+        list(OWN.met_by(f"{word} " * 30))
+
+
 def test_a_hint_names_what_fits_the_page_in_hand_and_another_change_is_said() -> None:
     for page, never in ((COUNTER, ("slower", "bigger", "60", "trails", "heading")), (PAGE, ())):
         says, instead = OWN.refusal("let them follow the mouse", ["a page", page]) or ("", "")

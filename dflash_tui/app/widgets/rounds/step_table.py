@@ -23,7 +23,7 @@ from dflash_tui.core.figures.labels import (
     Label,
 )
 from dflash_tui.core.figures.statistics import NOT_KNOWN
-from dflash_tui.core.rounds.cells import END_MARK, SHORT_END, draft_text
+from dflash_tui.core.rounds.cells import END_MARK, draft_text
 from dflash_tui.core.rounds.inspection import Column, Inspection, Outcome
 from dflash_tui.core.rounds.playback import PHASES, Phase
 from dflash_tui.core.rounds.trees import ChoiceFate, Further
@@ -202,13 +202,15 @@ def _width(inspection: Inspection, width: int) -> Content:
 def title_line(scene: Scene, width: int) -> Content:
     """The title, the round in a line, and a note: what has no room is left out, the note last."""
     title = Content.styled(scene.title, "bold")
-    whole = title + f" · {scene.inspection.summary}" if scene.reached("judge") else title
-    for left in (whole, title):
+    summaries = (scene.inspection.summary, scene.inspection.brief) if scene.reached("judge") else ()
+    forms = [*(title + f" · {words}" for words in summaries), title]
+    for left in forms:
         for note in scene.notes:
             gap = width - left.cell_length - cell_len(note)
             if gap > 1:
                 return left + Content.styled(" " * gap + note, "$primary")
-    return whole.truncate(width, ellipsis=True)
+    *longer, last = forms[:-1] or forms
+    return next((each for each in longer if each.cell_length <= width), last).truncate(width, ellipsis=True)
 
 
 def explanation(scene: Scene) -> str:
@@ -264,7 +266,7 @@ def _table(scene: Scene, width: int, height: int) -> list[Content]:
     rows = [row for row in rows if row not in dropped]
     cells = [dict(zip(ROWS, _cells(scene, index), strict=True)) for index in range(len(columns))]
     label_width = WIDE_LABEL if width >= ROOMY else LABEL_WIDTH
-    first, widths = _fit([[cell_len(column[row][0]) for row in rows] for column in cells], width - label_width, scene)
+    first, widths = _fit([[column[row][0] for row in rows] for column in cells], width - label_width, scene)
     more = "›" if first + len(widths) < len(cells) else ""
     shown = list(enumerate(widths, start=first))
     unknown = _unknown_rows(columns)
@@ -299,8 +301,6 @@ def _unknown_rows(columns: tuple[Column, ...]) -> set[str]:
 def _padded(cell: Cell, size: int, parted: bool) -> Iterator[Cell]:
     """A cell cut or filled to its column. The gap is outside the struck-through and underlined text."""
     text, style = cell
-    if cell_len(text) > size:
-        text = text.replace(END_MARK, SHORT_END)
     shown = text if cell_len(text) <= size else set_cell_size(text, size - 1) + "…"
     rest = " " * (size - cell_len(shown))
     yield " " * GAP * parted, ""
@@ -314,17 +314,19 @@ def _split(scene: Scene) -> int | None:
     return step.num_accepted if scene.reached("judge") and 0 < step.num_accepted < len(step.draft) else None
 
 
-def _fit(sizes: list[list[int]], room: int, scene: Scene) -> tuple[int, list[int]]:
-    """The first column to show, and the widths: all if narrow enough, else those around the cursor."""
-    wanted = [max(column) for column in sizes]
+def _fit(texts: list[list[str]], room: int, scene: Scene) -> tuple[int, list[int]]:
+    """The first column to show, and the widths: all if narrow enough, else those around the cursor. No end mark is
+    cut."""
+    wanted = [max(map(cell_len, column)) for column in texts]
+    least = [max([SHORTEST_CELL, *(cell_len(text) for text in column if END_MARK in text)]) for column in texts]
     room -= GAP
     for longest in range(LONGEST_CELL, SHORTEST_CELL - 1, -1):
-        widths = [min(size, longest) for size in wanted]
+        widths = [min(size, max(longest, fewest)) for size, fewest in zip(wanted, least, strict=True)]
         if sum(widths) + len(widths) <= room:
             return 0, widths
-    per_view = max((room - 1) // (SHORTEST_CELL + 1), 1)
-    first = min(max(_explained(scene) - per_view // 2, 0), max(len(sizes) - per_view, 0))
-    return first, [min(size, SHORTEST_CELL) for size in wanted[first : first + per_view]]
+    per_view = max((room - 1) // (max(least) + 1), 1)
+    first = min(max(_explained(scene) - per_view // 2, 0), max(len(texts) - per_view, 0))
+    return first, [min(size, fewest) for size, fewest in zip(wanted, least, strict=True)][first : first + per_view]
 
 
 def _cells(scene: Scene, index: int) -> list[Cell]:
