@@ -30,11 +30,10 @@ class ReferenceDSpine(ReferenceDrafter):
             x = torch.stack([states[0], *(self._write(index, *each) for each in zip(states[1:], heard, strict=True))])
         drafted, chances, before = [], [], anchor
         for row, state in zip(self._norm(x)[1:], states[1:], strict=True):
-            candidates = (self.head @ row).argsort(descending=True)[:16].tolist()
+            candidates = (self.head @ row).argsort(descending=True, stable=True)[:16].tolist()
             refined = self._norm(self._write(index, state, self._code(before)))
             scores = torch.stack([refined @ self.head[each] for each in candidates])
-            best = float(scores.max())
-            before = min(each for each, score in zip(candidates, scores.tolist(), strict=True) if score == best)
+            before = candidates[int(scores.argmax())]
             drafted.append(before)
             chances.append(float(torch.softmax(scores, -1).max()))
         return drafted, chances

@@ -178,7 +178,7 @@ def read_choice(kind: type[Any], parts: Mapping[str, int | None]) -> Any:
     made = kind(**parts)
     for each in fields(kind):
         value = parts.get(each.name, each.default)
-        may_be_none, least = each.name in ("registers", "early"), 0 if each.name == "early" else 1
+        may_be_none, least = each.default is None, 0 if each.name == "early" else 1
         if type(each.default) is bool:
             fits = type(value) is bool
         else:

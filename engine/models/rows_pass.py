@@ -137,7 +137,7 @@ class LayerLaunches(ABC, Generic[Layer]):
         attend_rows(
             qkv, layer.head_norms, layer.frequencies, layer.cache.k, layer.cache.v, self.cursor, self.rows,
             layer.config, mixed, self._scratch,
-            max_rows=max_rows, tree=tree, sinks=layer.added.sinks,
+            max_rows=max_rows, tree=tree, sinks=layer.added.sinks, lets_go=self._for(layer.output).lets_go,
         )  # fmt: skip
 
     def _for(self, weight: Weight) -> TargetTiles:

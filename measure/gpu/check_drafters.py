@@ -23,7 +23,7 @@ from torch import Tensor
 from torch._C._autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
-from engine.kernels.round.walk import CANDIDATES
+from engine.kernels.round.choices import CANDIDATES
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.plain import PlainWeight
 from engine.kv_cache.cache import Cache

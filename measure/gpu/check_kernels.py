@@ -408,7 +408,8 @@ class Checks:
             out = torch.zeros(16, heads * d, device=self.device, dtype=dtype)
             given = torch.roll(projected, -first, 0)
             attend_rows(
-                given, norms, frequencies, k, v, at, count, layer, out, scratch, tiles, max_rows=rows, sinks=sinks
+                given, norms, frequencies, k, v, at, count, layer, out, scratch, tiles, max_rows=rows, sinks=sinks,
+                lets_go=self.tiles.lets_go,
             )  # fmt: skip
             return torch.cat([out, *self._stored(k, v, context + first)], dim=1)[:rows]
 

@@ -9,29 +9,21 @@ from torch import Tensor
 from ..toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ..toolchain.jit import dot, tl
 from .choices import CANDIDATES
+from .lattice import Edges
 
 CHUNK = 256
 """Channels of one step through a hidden size."""
 
 
-def before_edges(candidates: Tensor, anchor: Tensor) -> Tensor:
-    """int64 [n, 16]: the tokens that may stand before each place, whose ``candidates`` are int64 [n, 16]. Before the
-    first that is the ``anchor`` int64 [1] alone."""
-    return torch.cat((anchor.expand(1, candidates.shape[1]), candidates[:-1]))
-
-
-def reference_walk_edges(edges: Tensor, candidates: Tensor) -> tuple[Tensor, Tensor]:
+def reference_walk_edges(edges: Edges) -> tuple[Tensor, Tensor]:
     """The ids [n] that are chosen, each behind the one before it, and their probabilities among the candidates, fp32
-    [n]. ``edges`` fp32 [n, 16, 16]: scores of a place's candidate (last) behind one of the place before. Of equals the
-    lowest id is chosen."""
+    [n]. Of equal scores the first candidate's is chosen."""
     ids, chances, chosen = [], [], 0
-    for scores, each in zip(edges, candidates, strict=True):
-        row = scores[chosen]
-        best = row.max()
-        drafted = each.masked_fill(row < best, each.max() + 1).min()
-        chosen = int((each == drafted).nonzero()[0])
-        ids.append(drafted)
-        chances.append(1 / (row - best).exp().sum())
+    for scores, tokens in zip(edges.scores, edges.tokens, strict=True):
+        chance, best = scores[chosen].softmax(-1).max(-1)
+        chosen = int(best)
+        ids.append(tokens[chosen])
+        chances.append(chance)
     return torch.stack(ids), torch.stack(chances)
 
 
@@ -89,7 +81,6 @@ def _walk_edges(
         each = tl.load(candidates + slot * CANDIDATES + lane)
         row = tl.sum(tl.where(lane[:, None] == chosen, scores, 0.0), axis=0)
         best = tl.max(row, axis=0)
-        drafted = tl.min(tl.where(row == best, each, 1 << 62), axis=0)
-        chosen = tl.min(tl.where(each == drafted, lane, CANDIDATES), axis=0)
-        tl.store(token + slot, drafted)
+        chosen = tl.min(tl.where(row == best, lane, CANDIDATES), axis=0)
+        tl.store(token + slot, tl.sum(tl.where(lane == chosen, each, 0), axis=0))
         tl.store(probability + slot, 1 / tl.sum(tl.exp(row - best), axis=0))

@@ -10,8 +10,9 @@ NVIDIA calls it programmatic dependent launch. Every kernel that can stand in a 
 * It calls it once it has asked for all it reads: what the next kernel does first, a program's start and a round trip
   to memory, then goes by while its own last tiles arrive. Sooner, two kernels would share the memory. Right behind the
   wait it is called where that does no harm: by kernels that hardly use memory (the row kernels of a pass of one row,
-  norm and rope without a window), and by attention without a window, since the sum of its splits, which comes next,
-  only waits.
+  norm and rope without a window), by attention without a window, since the sum of its splits, which comes next, only
+  waits, and by attention of a row alone behind a window, where the output asks for much of its weight meanwhile
+  (``TargetTiles.lets_go``).
 
 All of them ask for one split of a multiprocessor's memory (``memory_split``): who wants another than the kernel before
 starts late after all.
@@ -62,6 +63,17 @@ def wait_for_inputs() -> None:
     if not SIMULATED:  # noqa: SIM102 (the compiler looks into both sides of an "and")
         if cuda_capability_geq(HOPPER):
             tl.extra.cuda.gdc_wait()
+
+
+@jit
+def wait_behind_copies() -> None:
+    """``wait_for_inputs`` of a kernel whose first argument are rows that it multiplies by a weight in one loop, which
+    follows at once: the loop asks for its first tiles of the weight before (``early_copies.py``)."""
+    if not SIMULATED:  # noqa: SIM102
+        if cuda_capability_geq(HOPPER):
+            tl.inline_asm_elementwise(
+                "griddepcontrol.wait; // behind copies $0", "=r", [], dtype=tl.int32, is_pure=False, pack=1
+            )
 
 
 @jit

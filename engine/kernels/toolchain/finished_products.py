@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from .early_copies import asked_before_waiting
+
 FINISH = "wgmma.wait_group.sync.aligned 0;\n\t"
 WAIT = re.compile(r"wgmma\.wait_group\.sync\.aligned 0")
 STILL_RUN = re.compile(r"wgmma\.wait_group\.sync\.aligned [1-9]")
@@ -29,15 +31,15 @@ BETWEEN = re.compile(r"^\$L__BB|\b(?:bra|ret|bar|mbarrier|cp|wgmma)[\s.]|\bst\.s
 still being read."""
 
 
-def finish_products_in_loops() -> None:
-    """Makes Triton change the PTX of every kernel as ``finished`` does. To be called once per process, before the first
-    kernel."""
+def change_what_is_assembled() -> None:
+    """Makes Triton change the PTX of every kernel as ``finished`` and ``early_copies.asked_before_waiting`` do. To be
+    called once per process, before the first kernel."""
     from triton.backends.nvidia.compiler import CUDABackend
 
     make_ptx = CUDABackend.make_ptx
 
     def made(self: Any, *args: Any) -> str:
-        return finished(make_ptx(self, *args))
+        return asked_before_waiting(finished(make_ptx(self, *args)))
 
     CUDABackend.make_ptx = made
 

@@ -36,6 +36,7 @@ class Fp8Weight(PackedWeight):
             expert_down=Tiles(columns=32, depth=128, warps=2, programs=792, registers=168),
             rows=RowTiles(warps=16),
             pairs=8,
+            lets_go=True,
             shared=SHARED_WITH_PACKED,
         ),
         dense=PACKED_DENSE_TARGET,

@@ -42,6 +42,7 @@ class Int4Weight(PackedWeight):
             expert_down=Tiles(columns=32, depth=128, warps=2, programs=792, registers=168),
             rows=RowTiles(warps=16),
             pairs=8,
+            lets_go=True,
             shared=SHARED_WITH_PACKED,
         ),
         dense=PACKED_DENSE_TARGET,

@@ -55,6 +55,7 @@ class Mxfp4Weight(PackedWeight):
             expert_gate_up_alone=Tiles(columns=32, depth=256, stages=2, registers=168),
             expert_down=Tiles(columns=32, depth=256, stages=3, registers=128),
             pairs=8,
+            lets_go=True,
             shared=SHARED_WITH_PACKED,
         )
     )

@@ -12,8 +12,9 @@ from torch.nn import functional as F
 from ...kernels.decode.injection import Heard, gate_messages, inject_and_norm
 from ...kernels.decode.products.dense import partial_sums, project
 from ...kernels.decode.tiling.tiles import draft_tiles
-from ...kernels.round.choices import CANDIDATES
-from ...kernels.round.edges import before_edges, score_edges, walk_edges
+from ...kernels.round.choices import CANDIDATES, Candidates, pick_candidates
+from ...kernels.round.edges import score_edges, walk_edges
+from ...kernels.round.lattice import befores, choose_edges
 from ...kernels.toolchain.card import card_of
 from ...kernels.toolchain.jit import MAX_ROWS
 from ...kernels.weights.kinds import weight_of
@@ -34,7 +35,6 @@ class DSpineDraftPass(DFlashDraftPass):
 
     def __init__(self, drafter: DSpineDrafter, target: TargetModel, cache: Cache, bound: DraftBinding):
         super().__init__(drafter, target, cache, bound)
-        assert bound.choices is None, "such drafts are chains"
         config, x, injection = drafter.config, self._buffers.x, drafter.injection
         in_8_bits = bound.head is not None or drafter.in_8_bits
         tiles = draft_tiles(False, card_of(x.device), config.sizes) if in_8_bits else self._tiles
@@ -67,16 +67,19 @@ class DSpineDraftPass(DFlashDraftPass):
 
     def _pick(self, rows: Tensor, tree: bool) -> None:
         out, states, count = self.out, self._buffers.x, self._most
-        assert out.logits is not None
-        candidates = torch.topk(out.logits[:count], CANDIDATES).indices
-        tokens = before_edges(candidates, self.block[:1]).flatten()
+        candidates = Candidates.allocate(count, states.device)
+        pick_candidates(out, candidates, self._tiles.head)
+        tokens = befores(candidates.tokens, self.block[0]).flatten()
         messages = states.new_empty(len(tokens), self._messages.shape[1])
         gate_messages(self._heard, self._of_codes(tokens), messages, CANDIDATES)
         written = F.linear(messages, self._last_write)
         refined, edges = torch.empty_like(written), states.new_empty(count, CANDIDATES, CANDIDATES, dtype=torch.float32)
         inject_and_norm(written[None], states, self._norm, self._drafter.config.rms_norm_eps, refined, CANDIDATES)
-        score_edges(refined, self._table, candidates, edges)
-        walk_edges(edges, candidates, out.token, out.probability)
+        score_edges(refined, self._table, candidates.tokens, edges)
+        if tree and self._choices is not None:
+            choose_edges(candidates, edges, self.block, self._choices)
+        else:
+            walk_edges(edges, candidates.tokens, out.token, out.probability)
 
     def _of_codes(self, tokens: Tensor) -> Tensor:
         """[n, 2 * message]: what tokens' codes say to the place behind them."""

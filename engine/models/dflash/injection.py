@@ -13,9 +13,11 @@ from torch.nn import functional as F
 
 from ...errors import WeightsFailure
 from ...files.json_fields import DOWNLOAD_AGAIN
-from ...kernels.round.choices import CANDIDATES
-from ...kernels.round.edges import before_edges, reference_walk_edges
+from ...kernels.round.choices import reference_candidates
+from ...kernels.round.edges import reference_walk_edges
+from ...kernels.round.lattice import Edges, befores
 from ...kv_cache.cache import Cache
+from ...speculation.trees import Lattice
 from ..drafter import Draft, DraftBinding
 from ..layers import linear
 from ..target import TargetModel
@@ -66,7 +68,7 @@ class DSpineDrafter(DFlashDrafter):
         self.transfer_codes = nn.Parameter(torch.empty(config.vocab_size, config.rank))
 
     @property
-    def chained(self) -> bool:
+    def conditioned(self) -> bool:
         return True
 
     def products(self) -> Iterator[tuple[str, nn.Parameter]]:
@@ -92,26 +94,28 @@ class DSpineDrafter(DFlashDrafter):
         return dspine_pass.DSpineDraftPass(self, target, cache, bound)
 
     def draft(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Draft:
-        rows, states, features = self._block(target, anchor, block_size, cache)
-        return Draft(*reference_walk_edges(*self._edges(target, rows, states, features, anchor)))
+        block = self._block(target, anchor, block_size, cache)
+        return Draft(*reference_walk_edges(self._edges(target, anchor, *block)))
 
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
         """fp32 [block_size - 1, vocabulary]: the distributions along the drafted chain."""
         rows, states, features = self._block(target, anchor, block_size, cache)
-        drafted = reference_walk_edges(*self._edges(target, rows, states, features, anchor))[0]
+        drafted, _ = reference_walk_edges(self._edges(target, anchor, rows, states, features))
         before = torch.cat((drafted.new_tensor([anchor]), drafted[:-1]))
         return self.logits(target, self._refined(states, features, before)).softmax(dim=-1)
 
-    def _edges(
-        self, target: TargetModel, rows: Tensor, states: Tensor, features: Tensor, anchor: int
-    ) -> tuple[Tensor, Tensor]:
-        """Of each place, how well each of its candidates follows each of the place before (of the first: the anchor),
-        fp32 [n, 16, 16], and the candidates, int64 [n, 16]: those that are likeliest by ``rows`` alone."""
-        logits = self.logits(target, rows)
-        candidates = logits.topk(min(CANDIDATES, logits.shape[-1])).indices
-        before = before_edges(candidates, torch.tensor([anchor], device=candidates.device))
-        refined = self._refined(states[:, None], features[:, None], before)
-        return refined.float() @ target.head[candidates].float().mT, candidates
+    def lattice(
+        self, target: TargetModel, anchor: int, block_size: int, cache: Cache
+    ) -> tuple[list[list[int]], Lattice]:
+        block = self._block(target, anchor, block_size, cache)
+        edges = self._edges(target, anchor, *block)
+        return edges.tokens.tolist(), edges.lattice()
+
+    def _edges(self, target: TargetModel, anchor: int, rows: Tensor, states: Tensor, features: Tensor) -> Edges:
+        """Candidates are the likeliest tokens by ``rows`` alone, and only they count."""
+        tokens = reference_candidates(self.logits(target, rows)).tokens
+        refined = self._refined(states[:, None], features[:, None], befores(tokens, anchor))
+        return Edges(tokens, refined.float() @ target.head[tokens].float().mT)
 
     def _refined(self, states: Tensor, features: Tensor, before: Tensor) -> Tensor:
         """Normed states [..., hidden] as if the token at the place before each were that of ``before`` [...]."""

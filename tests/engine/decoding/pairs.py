@@ -47,6 +47,7 @@ from tests.engine.assistants import lending_keys, write_assistant
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models import gpt_oss, pre_norm, qwen3_5
 from tests.engine.models.dspark import write_dspark
+from tests.engine.models.dspine import write_dspine
 from tests.engine.small_decoders import Answer, ScriptedDrafter, prompt_ids, run_turn
 
 WIDE = Tiles(columns=128, depth=64)
@@ -156,8 +157,11 @@ def scoring(folder: Path, kind: str) -> None:
         shutil.rmtree(folder / "drafter")
     else:
         random_target([SLIDING, FULL], False, seed=2, **HEADS).save_pretrained(folder / "target")
-    if kind == "DSpark":
+    if kind in ("DSpark", "DSpine"):
         table = load_target(folder / "target", CPU, no_progress).embed_tokens.weight
+    if kind == "DSpine":
+        write_dspine(folder / "drafter", table)
+    elif kind == "DSpark":
         write_dspark(folder / "drafter", "speculators, anchor", table, 200, markov_head_type="gated")
     else:
         write_drafter(folder / "drafter", second_config([0, 1], 2, **HEADS), seed=2)
@@ -174,6 +178,7 @@ PAIRS: dict[str, Callable[[Path], None]] = {
     "llama, EAGLE-3": lambda folder: eagle(folder, "llama"),
     "dense, DFlash 2": lambda folder: scoring(folder, "DFlash 2"),
     "dense, DSpark": lambda folder: scoring(folder, "DSpark"),
+    "dense, DSpine": lambda folder: scoring(folder, "DSpine"),
     "qwen3_5, DFlash 2": lambda folder: scoring(folder, "qwen3_5"),
     "llama": lambda folder: plain(folder, "llama"),
     "qwen3_moe": lambda folder: plain(folder, "qwen3_moe"),

@@ -3,7 +3,7 @@ for bytes, so all that needs no input, keys and values among it, comes before th
 
 from __future__ import annotations
 
-from ...toolchain.early_launch import early_kernel, wait_for_inputs
+from ...toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
 from ...toolchain.jit import tl
 from .add_splits import Parts
 from .attend_window import attend_split
@@ -18,9 +18,10 @@ def _attend_one_row(
     scale: tl.tensor,
     GROUP: tl.constexpr, HEAD_DIM: tl.constexpr, VALUE_IS_KEY: tl.constexpr, ROUNDED_FIRST: tl.constexpr,
     NORM_VALUES: tl.constexpr, WINDOW: tl.constexpr, CAUSAL: tl.constexpr, SPLIT: tl.constexpr, TILE: tl.constexpr,
-    GROUP_ROWS: tl.constexpr, ADDED: tl.constexpr, HEADS: tl.constexpr,
+    GROUP_ROWS: tl.constexpr, ADDED: tl.constexpr, HEADS: tl.constexpr, LETS_GO: tl.constexpr,
 ) -> None:  # fmt: skip
-    """A program for each (key head, split). ``HEADS``: see ``weights_of_heads``."""
+    """A program for each (key head, split). ``HEADS``: see ``weights_of_heads``;
+    ``LETS_GO``: ``TargetTiles.lets_go``."""
     kv_head = tl.program_id(0)
     half: tl.constexpr = HEAD_DIM // 2
     lane = tl.arange(0, HEAD_DIM)
@@ -46,6 +47,8 @@ def _attend_one_row(
     new_place = tl.where(new_place < capacity, new_place, new_place - capacity)
     has_new = (start < end) & (start + SPLIT > cursor_value)
     wait_for_inputs()
+    if LETS_GO:
+        let_next_start()
     x, y = finish_heads(
         projected, begun, weights, k, v, (kv_head * capacity + new_place) * HEAD_DIM, has_new, eps, GROUP, HEAD_DIM,
         ROUNDED_FIRST, NORM_VALUES, HEADS,

@@ -106,6 +106,7 @@ def attend_rows(
     max_rows: int = MAX_ROWS,
     tree: TreeRows | None = None,
     sinks: Tensor | None = None,
+    lets_go: bool = False,
 ) -> None:
     """Norms and turns up to 16 rows' heads, stores keys and values, and attends; see ``attend_rows_reference``.
     ``projected`` [16, >= width]: [queries | keys | values] side by side (no values with ``value_is_key``); queries may
@@ -114,7 +115,8 @@ def attend_rows(
     not write these, a tree's tensors, or keys and values before the cursor. ``out`` [16, heads * head_dim] keeps rows
     from ``rows`` on; ``max_rows`` bounds them when recorded. With a ``tree`` row r stands at cursor + its depth in slot
     cursor + r, sees its ancestors behind the cursor, and has the bits of a chain of these. One row is no tree.
-    ``sinks`` [heads], any float dtype, or None: as in ``reference/attention.py``."""
+    ``sinks`` [heads], any float dtype, or None: as in ``reference/attention.py``. ``lets_go``:
+    see ``TargetTiles``."""
     assert tree is None or (layer.causal and max_rows > 1)
     tiles = tiles or attend_tiles(layer, k.shape[1], card_of(k.device), max_rows)
     assert tree is None or tiles.split >= MAX_ROWS, "rows of a tree reach two splits at most"
@@ -122,7 +124,7 @@ def attend_rows(
     assert scratch.mixed.numel() >= splits * MAX_ROWS * layer.num_heads * layer.head_dim, "scratch of another layer"
     at = _Attending(projected, k, v, cursor, rows, layer, out, scratch, max_rows, tree, sinks)
     if isinstance(tiles, WindowTiles):
-        _attend_in_window(at, norms, frequencies, tiles)
+        _attend_in_window(at, norms, frequencies, tiles, lets_go)
         return
     if max_rows == 1 and tiles.alone and _heads_of_row(layer, tiles) <= tiles.rows:
         _attend_to_all_alone(at, norms, frequencies, tiles)
@@ -135,7 +137,7 @@ def attend_rows(
     _combine(at, tiles)
 
 
-def _attend_in_window(at: _Attending, norms: HeadNorms, frequencies: Tensor, tiles: WindowTiles) -> None:
+def _attend_in_window(at: _Attending, norms: HeadNorms, frequencies: Tensor, tiles: WindowTiles, lets_go: bool) -> None:
     """Attends in a layer with a window: norms, turns and stores the rows' heads, too."""
     (kv_heads, capacity, head_dim), layer = at.k.shape, at.layer
     group, splits = layer.num_heads // kv_heads, num_splits(tiles, capacity, layer.window)
@@ -163,7 +165,7 @@ def _attend_in_window(at: _Attending, norms: HeadNorms, frequencies: Tensor, til
     splits_of_row = cdiv(layer.window - 1, tiles.split) + 1
     if at.max_rows == 1 and heads <= tiles.rows and splits_of_row <= int(ALL_SPLITS):
         added = min(power_of_two(group), added)
-        _attend_one_row[(kv_heads, splits)](*arguments, HEADS=heads, ADDED=added, **options)
+        _attend_one_row[(kv_heads, splits)](*arguments, HEADS=heads, ADDED=added, LETS_GO=lets_go, **options)
         return
     # A row reaches two splits with keys from the cursor on, at most.
     programs = splits if at.tree is None else splits + 2 * most_branches(tiles.rows, group)

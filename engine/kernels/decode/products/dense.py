@@ -5,7 +5,7 @@ with a packed weight, into registers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -13,14 +13,18 @@ from torch.nn import functional as F
 
 from ....layer_config import Activation
 from ...shared.activation import activate
-from ...toolchain.early_launch import early_kernel, let_next_start, wait_for_inputs
+from ...toolchain.early_launch import early_kernel, let_next_start, wait_behind_copies, wait_for_inputs
 from ...toolchain.jit import MAX_ROWS, cdiv, dot, jit, tl
 from ...weights.matrix import FP8, Matrix, load_factor, scaled
+from ...weights.plain import PLAIN
 from ...weights.weight import Weight
 from ..tiling.tiles import Tiles
-from .packed import first_words, gate_and_up, height_of, multiply_once, rows_of_pass
+from .packed import first_words, gate_and_up, height_of, is_packed, multiply_once, rows_of_pass
 from .prefetch import prefetch
 from .tile_shape import TileShape, depth_of_split, last_asked, length_of, place_of
+
+COPIED = tl.constexpr(-1) if tl else -1
+"""In the place of EARLY: the first tiles are on their way into shared memory before the wait."""
 
 
 def reference_project(x: Tensor, weight: Weight) -> Tensor:
@@ -49,11 +53,15 @@ def project(
     columns, depth = weight.shape
     assert x.shape[1] == depth and out.numel() == tiles.splits * MAX_ROWS * columns
     assert x.is_contiguous() and weight.is_contiguous and out.is_contiguous()
+    if tiles.copied is not None and max_rows == 1 and weight.format == PLAIN:
+        tiles = replace(tiles, stages=tiles.copied, early=int(COPIED))
+    # Packed weights of one depth share machine code, where it depends on the number of columns in nothing else.
+    alike = is_packed(weight) and columns % tiles.columns == 0 and not tiles.turned
     _project[(cdiv(columns, tiles.columns), tiles.splits)](
-        x, weight.values, weight.scales, bias, out, max_rows,
-        N=columns, K=depth, FORMAT=weight.format, SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
-        PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.early or 0, TURNED=tiles.turned,
-        HEIGHT=height_of(weight, max_rows), **tiles.options,
+        x, weight.values, weight.scales, bias, out, max_rows, columns if alike else None,
+        N=tiles.columns if alike else columns, K=depth, FORMAT=weight.format, SPLITS=tiles.splits,
+        BLOCK_N=tiles.columns, BLOCK_K=tiles.depth, PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.early or 0,
+        TURNED=tiles.turned, HEIGHT=height_of(weight, max_rows), **tiles.options,
     )  # fmt: skip
 
 
@@ -165,12 +173,13 @@ def begin_project(
 def project_tile(
     x: tl.tensor,
     weight: Matrix,
-    bias: tl.tensor,
+    added: tl.tensor,
     out: tl.tensor,
     tile: tl.tensor,
     split: tl.tensor,
     max_rows: tl.tensor,
     words: tl.tensor,
+    width: tl.tensor,
     SPLITS: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -179,12 +188,11 @@ def project_tile(
     TURNED: tl.constexpr,
     HEIGHT: tl.constexpr,
 ) -> None:
-    """One program's part of ``project``. ``words``: what ``begin_project`` loaded. HEIGHT: rows of the tile."""
+    """One program's part of ``project``, which has ``width`` columns. ``words``: what ``begin_project`` loaded. HEIGHT:
+    rows of the tile. ``added``: to its columns, or None."""
     depth: tl.constexpr = depth_of_split(weight.K, BLOCK_K, SPLITS)
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
     row = tl.arange(0, HEIGHT)[:, None]
-    if bias is not None:  # loaded before the loop
-        added = tl.load(bias + columns, mask=(columns < weight.N) & (split == 0), other=0.0)
     if weight.FORMAT >= FP8:
         total = multiply_once(
             rows_of_pass(x, max_rows, weight, HEIGHT), tile * BLOCK_N, split * depth, words, weight,
@@ -195,15 +203,16 @@ def project_tile(
             x, weight, columns, split * depth, max_rows, depth, BLOCK_N, BLOCK_K, AHEAD, SPLITS, tile * BLOCK_N, TURNED
         )
     total = scaled(total, weight, 0, columns)
-    if bias is not None:
+    if added is not None:
         total += added.to(tl.float32)[None, :]
-    at = out + (split * 16 + row) * weight.N + columns[None, :]
-    tl.store(at, total.to(out.dtype.element_ty), mask=(row < max_rows) & (columns[None, :] < weight.N))
+    at = out + (split * 16 + row) * width + columns[None, :]
+    tl.store(at, total.to(out.dtype.element_ty), mask=(row < max_rows) & (columns[None, :] < width))
 
 
 @early_kernel
 def _project(
     x: tl.tensor, weight: tl.tensor, scales: tl.tensor, bias: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
+    width: tl.tensor,
     N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
     HEIGHT: tl.constexpr,
@@ -212,10 +221,18 @@ def _project(
     words = begin_project(
         Matrix(weight, scales, N, K, FORMAT), tile, split, True, SPLITS, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, EARLY
     )
-    wait_for_inputs()
+    added = None
+    if bias is not None:
+        columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
+        inside = columns < (N if width is None else width)
+        added = tl.load(bias + columns, mask=inside & (split == 0), other=0.0)
+    if EARLY == COPIED:
+        wait_behind_copies()
+    else:
+        wait_for_inputs()
     project_tile(
-        x, Matrix(weight, scales, N, K, FORMAT), bias, out, tile, split, max_rows, words, SPLITS, BLOCK_N, BLOCK_K,
-        PARTS, AHEAD, TURNED, HEIGHT,
+        x, Matrix(weight, scales, N, K, FORMAT), added, out, tile, split, max_rows, words,
+        N if width is None else width, SPLITS, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, HEIGHT,
     )  # fmt: skip
 
 
@@ -247,12 +264,12 @@ def _project_two(
     if program < few_programs:
         project_tile(
             x, Matrix(few, few_scales, FEW_N, K, FEW_FORMAT), None, few_out, of_few % few_tiles, of_few // few_tiles,
-            max_rows, few_words, FEW_SPLITS, FEW_BLOCK_N, FEW_BLOCK_K, FEW_PARTS, AHEAD, FEW_TURNED, FEW_HEIGHT,
+            max_rows, few_words, FEW_N, FEW_SPLITS, FEW_BLOCK_N, FEW_BLOCK_K, FEW_PARTS, AHEAD, FEW_TURNED, FEW_HEIGHT,
         )  # fmt: skip
     else:
         project_tile(
             x, Matrix(weight, scales, N, K, FORMAT), None, out, of_many % tiles, of_many // tiles, max_rows, words,
-            SPLITS, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, HEIGHT,
+            N, SPLITS, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, HEIGHT,
         )  # fmt: skip
 
 

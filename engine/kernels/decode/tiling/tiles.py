@@ -47,6 +47,10 @@ class Tiles:
     their first tiles are loaded into registers by then."""
     turned: bool = False
     """Whether programs begin at other depths than those of columns further on: see ``tile_shape.place_of``."""
+    copied: int | None = None
+    """The stages of a row alone that is multiplied by a weight in bf16, if its first steps' tiles are copied into
+    shared memory before the launch waits, in place of what is ``early``: see ``toolchain/early_copies.py``. None: a row
+    alone is launched as sixteen are."""
 
     @property
     def ahead(self) -> int:
@@ -104,6 +108,9 @@ class TargetTiles:
     pairs: int = MAX_ROWS
     """How many pairs of an expert a program multiplies at a time. With packed weights 8: half the products, with the
     same bits, but an expert with more pairs is read twice."""
+    lets_go: bool = False
+    """Whether attention behind a window, of a row alone, lets the output's programs start as soon as it has its inputs.
+    They gather on the multiprocessors that are free, which pays where they ask for much before they wait."""
     shared: int | None = None
     """Kilobytes of a multiprocessor's memory that programs share, if not all: see ``toolchain/memory_split.py``."""
 
@@ -148,6 +155,13 @@ PLAIN_TILES = FormatTiles(
     experts=TargetTiles(),
     dense=DENSE_TARGET,
     of_sizes={
+        (2816, 704): TargetTiles(  # 26B-A4B
+            qkv=Tiles(columns=32, depth=128, stages=5, early=1, copied=5),
+            output=Tiles(columns=32, depth=128, splits=4, warps=2, early=1, copied=5),
+            lets_go=True,
+        ),
+        (3840, 15360): replace(DENSE_TARGET, qkv=Tiles(columns=32, depth=128, copied=4)),  # Gemma 4 12B
+        (5376, 21504): replace(DENSE_TARGET, qkv=Tiles(columns=32, depth=128, copied=4)),  # Gemma 4 31B
         (4096, 14336): TargetTiles(  # Llama-3.1-8B
             qkv=Tiles(columns=64, depth=256, early=1, turned=True),
             output=Tiles(columns=64, depth=256, splits=2),
@@ -299,7 +313,8 @@ def products_of(tiles: TargetTiles | DraftTiles) -> dict[str, Tiles]:
 
 def fitted(tiles: Tiles, card: Card, weight_tiles: int = 1, bits: int = 16) -> Tiles:
     """The tiles with fewer stages, until a multiprocessor holds two programs; programs that share tiles become as many
-    for each multiprocessor as on Hopper, if they fit."""
+    for each multiprocessor as on Hopper, if they fit. Nothing is ``copied`` where nobody measured it."""
+    tiles = replace(tiles, copied=None)
     while tiles.stages > LEAST_STAGES and card.programs_of(tiles.shared_memory(weight_tiles, bits)) < RESIDENT:
         tiles = replace(tiles, stages=tiles.stages - 1)
     return with_programs(tiles, card, max(1, card.programs_of(tiles.shared_memory(weight_tiles, bits))))

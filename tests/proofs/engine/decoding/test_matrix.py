@@ -17,6 +17,7 @@ CELLS = [
     ("dense, MTP", "own drafts, few"),
     *(("dense, few tokens", way) for way in ("own drafts", "tree")),
     *((f"dense, {kind}", way) for kind in ("DFlash 2", "DSpark") for way in ("own trees", "tree", "beside")),
+    *(("dense, DSpine", way) for way in ("own trees", "tree")),
     *(("qwen3_5, DFlash 2", way) for way in ("own trees", "tree")),
     *((f"{family}, EAGLE-3", "own drafts, few") for family in ("dense", "experts")),
     *(("llama, EAGLE-3", way) for way in ("own drafts, few", "block", "in turns")),

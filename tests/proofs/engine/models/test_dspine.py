@@ -30,12 +30,12 @@ def test_three_hundred_rounds(layout: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
-@pytest.mark.parametrize(("packed", "temperature", "block"), [(False, 0.0, 16), (False, 0.9, 8), (True, 0.0, 8)])
+@pytest.mark.parametrize(("packed", "temperature", "block"), [(False, 0.9, 16), (True, 0.0, 8)])
 def test_the_device_drafts_alike(packed: bool, temperature: float, block: int, tmp_path: Path) -> None:
     pair = dspine_pair(tmp_path)
     if packed:
         hold_in_8_bits(pair.drafter)
-    wanted, prompt = settings(max_new_tokens=20, block_size=block, temperature=temperature, seed=3), prompt_ids(30)
+    wanted, prompt = settings(max_new_tokens=16, block_size=block, temperature=temperature, seed=3), prompt_ids(30)
     host, device = (Decoder(pair.target, pair.drafter, 96) for _ in range(2))
     device.use_rounds(DeviceRounds(RoundLaunches(device, tiles=TILES, draft_tiles=DRAFT_TILES)))
     expected = run_turn(host, prompt, wanted)
