@@ -2,7 +2,9 @@
 
 With fewer layers and random weights: answers with trees must be the plain ones token for token, with choices that are
 right at most positions, each time at another place among them; and so with trees that share a looked up chain, which is
-right where they are not. Then what passes cost, as chains and as typical trees.
+right where they are not. Where the drafter scores a token by the one before it (a published DFlash 2, or ``--second``,
+which makes one of the shape's drafter), choices are right behind the right token alone. Then what passes cost, as
+chains and as typical trees.
 """
 
 from __future__ import annotations
@@ -22,11 +24,13 @@ from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import BLOCK, Proposal, RoundLaunches, Verification
 from engine.decoding.rounds import Round
+from engine.kernels.round.choices import CANDIDATES
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.lab.bench.shapes import SHAPES, TINY, read_shape
 from engine.lab.bench.weights import random_pair
 from engine.measured.costs import TYPICAL, WIDTHS, RoundTimer
+from engine.models.dflash.config import DFlashConfig, SecondConfig
 from engine.speculation.auto import Auto
 from engine.speculation.choice import RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
@@ -55,6 +59,17 @@ class OracleTrees(RoundLaunches):
         others = (padded[:, None] + 1 + choice) % vocab
         place = (position * 7 % (CHOICES + 1))[:, None]
         self._tokens = torch.where(choice == place, padded[:, None], others)
+        # Sixteen candidates, the same four first, at each position turned further: these four stand behind the right
+        # token, and behind every other the last four, which are wrong.
+        candidate, turn = torch.arange(CANDIDATES, device=device), position * 5 % CANDIDATES
+        further = (padded[:, None] + 20 + candidate[: CANDIDATES - CHOICES]) % vocab
+        wide, back = torch.cat((self._tokens, further), 1), (candidate - turn[:, None]) % CANDIDATES
+        self._candidates = wide.gather(1, back)
+        right = (turn + (place[:, 0] < CHOICES) * place[:, 0]) % CANDIDATES
+        packed = [((turn[:, None] + first + choice) % CANDIDATES << 4 * choice).sum(1) for first in (0, 12)]
+        is_right = candidate == right.roll(1)[:, None]
+        self._order = torch.where(is_right, packed[0][:, None], packed[1][:, None]).int()
+        self._first_order = packed[0].int()
         self._ahead = torch.arange(1, MAX_ROWS + 1, device=device)
         self._given = torch.tensor(GIVEN, device=device)
         wrong = torch.arange(len(answer), device=device) % MISCOPIED == 0
@@ -64,8 +79,14 @@ class OracleTrees(RoundLaunches):
         super().draft(count, tree)
         assert self.tree is not None
         places = (self.state.cursor.long() + self._ahead).clamp(max=len(self._tokens) - 1)
-        self.tree.choices.tokens.copy_(self._tokens[places])
-        self.tree.choices.probabilities.copy_(self._given.expand(MAX_ROWS, CHOICES))
+        choices = self.tree.choices
+        choices.probabilities.copy_(self._given.expand_as(choices.probabilities))
+        if choices.order is None:
+            choices.tokens.copy_(self._tokens[places])
+        else:
+            choices.tokens.copy_(self._candidates[places])
+            choices.order.copy_(self._order[places])
+            choices.order[:1].copy_(self._first_order[places[:1], None].expand(1, CANDIDATES))
         self.text.ids[: len(self._copy)].copy_(self._copy)
 
 
@@ -150,6 +171,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--shape", choices=SHAPES, default="31B")
+    parser.add_argument("--second", action="store_true", help="with a DFlash 2 of the drafter's geometry")
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--lengths", type=int, nargs="*", default=[20, 120, 1020, 2040], help="of prompts")
     parser.add_argument("--tokens", type=int, default=120)
@@ -161,6 +183,10 @@ def main() -> int:
     shape = read_shape(options.shape, options.layers)
     if options.shape == TINY:  # it has experts, where nothing verifies trees
         shape = replace(shape, target=replace(shape.target, moe=None))
+    if options.second and isinstance(shape.drafter, DFlashConfig):
+        second = SecondConfig(shape.drafter.hidden_size // 16, 64 if options.shape == TINY else 256)
+        vocabulary = shape.target.vocab_size
+        shape = replace(shape, drafter=replace(shape.drafter, second=second, block_size=8, vocab_size=vocabulary))
     target, drafter = random_pair(shape, device)
     room = max([*(length + options.tokens for length in options.lengths), *options.contexts]) + MARGIN
     decoder = Decoder(target, drafter, room)

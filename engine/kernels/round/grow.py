@@ -143,13 +143,12 @@ def _grow(
         else:
             # The chain of first choices, each behind the one before it.
             packed = tl.load(choice_order + row)
-            firsts = tl.zeros((16,), tl.int32)
+            firsts = tl.zeros((16,), tl.int32)  # which list each is first of
             candidate = 0
             for position in range(0, width - 1):
                 firsts = tl.where(lane == position, position * BEFORES + candidate, firsts)
                 candidate = _entry(packed, position * BEFORES + candidate) & 15
-            candidate = tl.load(choice_order + firsts) & 15
-            drafts = tl.load(choice_tokens + lane * WIDE + candidate)
+            drafts = tl.load(choice_tokens + lane * WIDE + (tl.load(choice_order + firsts) & 15))
             sure = tl.load(choice_probabilities + firsts * CHOICES)
         if LOOKS:
             # The looked up chain, by position: which choice each token is, and how likely. See

@@ -16,8 +16,9 @@ import torch
 from engine.decoding.decoder import Decoder
 from engine.decoding.round_launches import BLOCK, Ingestion, Proposal, RoundLaunches, Verification
 from engine.kernels.round.accept import DraftTree, accept_tree
-from engine.kernels.round.choices import DraftChoices, pick_choices
+from engine.kernels.round.choices import Candidates, DraftChoices, pick_candidates, pick_choices
 from engine.kernels.round.grow import grow_tree
+from engine.kernels.round.lattice import Tables, choose_edges
 from engine.kernels.round.lookup import LookupText, choose_chain, look_up
 from engine.kernels.round.move_accepted import RowStores, move_accepted
 from engine.kernels.round.sample import sample_rows
@@ -36,7 +37,7 @@ from tests.proofs.kernels.offline import Launch, compile_launch, distinct, recor
 
 CONFIGS = Path(__file__).parents[2] / "engine" / "configs"
 TARGET, DRAFTER = "gemma-4-26B-A4B-it.config.json", "gemma-4-26B-A4B-it-DFlash.config.json"
-CONTEXT = 32768
+CONTEXT, VOCABULARY = 32768, 262_144
 
 
 def launches(card: Card = HOPPER) -> list[Launch]:
@@ -71,11 +72,17 @@ def _run_tree(launches: RoundLaunches) -> None:
     """What a round launches for a tree where it would do otherwise for a chain."""
     state = RoundState.allocate(torch.device("meta"), TREE_RECORD_SIZE)
     head, sampled, target = launches.target.out, launches.sampled, launches.target
-    tree = DraftTree.allocate(DraftChoices.allocate(torch.device("meta")))
-    pick_choices(head, tree.choices, target.tiles.head)
-    for text in (None, launches.text):
-        grow_tree(state, launches.numbers, launches.ids, tree, text)
-    settings, scratch, drafts = launches.sampling, launches.sample_scratch, tree.choices.tokens[:, 0]
+    pick_choices(head, DraftChoices.allocate(state.numbers.device), target.tiles.head)
+    candidates, books = Candidates.allocate(BLOCK, state.numbers.device), torch.empty(2, VOCABULARY, 256, device="meta")
+    pick_candidates(head, candidates, target.tiles.head)
+    for conditioned in (True, False):
+        tree = DraftTree.allocate(DraftChoices.allocate(state.numbers.device, conditioned))
+        for text in (None, launches.text):
+            grow_tree(state, launches.numbers, launches.ids, tree, text)
+        for states in (books[0, :BLOCK].bfloat16(), None) if conditioned else ():
+            tables = Tables(*books.bfloat16(), states)
+            choose_edges(candidates, tables, launches.ids, tree.choices, bounded=states is not None)
+    settings, scratch, drafts = launches.sampling, launches.sample_scratch, tree.choices.first_tokens
     sample_rows(head, settings, state.cursor, state.width, drafts, sampled, scratch, tree.rows)
     for says in (None, sampled):
         accept_tree(state, launches.ids, tree, head, says)

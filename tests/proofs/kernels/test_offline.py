@@ -32,7 +32,7 @@ OF_EXPERTS = {
 }
 OF_ROUNDS = {
     *("_begin", "_attend_window", "_attend_full", "_combine_splits", "_count_digits", "_draw", "_accept", "_gate_up"),
-    *("_pick_choices", "_grow", "_move_accepted", "_store_context", "_choose", "_keep_features"),
+    *("_pick_choices", "_edges", "_grow", "_move_accepted", "_store_context", "_choose", "_keep_features"),
     *("_keep_last", "_begin_draft", "_gather_window", "_norm_rope_store", "_pair_committed", "_pair_drafted"),
     *("_look_up", "_choose_chain", "_place_accepted", "_gate_messages", "_inject_and_norm", "_score", "_walk_edges"),
 }
