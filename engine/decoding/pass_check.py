@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ..kernels.decode.tiling.tiles import TargetTiles
+from ..kernels.prefill.gate import gated_product, reference_gated
 from ..kernels.prefill.products import product
 from ..kernels.toolchain.jit import MAX_ROWS
 from ..kernels.weights.kinds import format_of
@@ -106,7 +107,7 @@ def products_depart(target: TargetModel) -> str | None:
     """Multiplies many rows by the target's packed weights, one of each shape, and by the same weights unpacked. Returns
     a difference between the two, or between repetitions, in words; None where there is none."""
     for weight in _one_of_each_shape(target):
-        if not _multiplies_well(weight, target.dtype):
+        if not _multiplies_well(weight, target):
             return (
                 f"a prompt's products with {format_of(weight).upper()} weights of shape {list(weight.shape)} are wrong"
             )
@@ -117,8 +118,7 @@ def products_depart(target: TargetModel) -> str | None:
 def launch_products(target: TargetModel) -> None:
     """Launches the kernels of ``products_depart``, to compile them ahead."""
     for weight in _one_of_each_shape(target):
-        x, ends = _rows_for(weight, target.dtype)
-        product(x, weight, ends)
+        _try(weight, target, *_rows_for(weight, target.dtype))
 
 
 def _one_of_each_shape(target: TargetModel) -> Iterator[Weight]:
@@ -140,16 +140,29 @@ def _rows_for(weight: Weight, dtype: torch.dtype) -> tuple[Tensor, Tensor | None
     return x, torch.arange(1, experts[0] + 1, device=device, dtype=torch.int32).clamp(max=some) * MANY_ROWS
 
 
-def _multiplies_well(weight: Weight, dtype: torch.dtype) -> bool:
-    x, ends = _rows_for(weight, dtype)
-    products = [product(x, weight, ends) for _ in range(TIMES)]
+def _try(weight: Weight, target: TargetModel, x: Tensor, ends: Tensor | None) -> Tensor:
+    """A prompt's product: of experts' gates and ups, which read hidden states, what passes the gate."""
+    if _is_gated(weight, target):
+        return gated_product(x, weight, ends, target.config.activation)
+    return product(x, weight, ends)
+
+
+def _is_gated(weight: Weight, target: TargetModel) -> bool:
+    return len(weight.shape) == 3 and weight.shape[-1] == target.config.hidden_size
+
+
+def _multiplies_well(weight: Weight, target: TargetModel) -> bool:
+    x, ends = _rows_for(weight, target.dtype)
+    products = [_try(weight, target, x, ends) for _ in range(TIMES)]
     if ends is None:
-        wanted = x @ weight.restored().to(dtype).T
+        wanted = x @ weight.restored().to(x.dtype).T
     else:
         parts = torch.split(x, MANY_ROWS)
         scales = None if weight.scales is None else weight.scales[: len(parts)]
-        whole = type(weight)(weight.values[: len(parts)], scales).restored().to(dtype)
+        whole = type(weight)(weight.values[: len(parts)], scales).restored().to(x.dtype)
         wanted = torch.cat([rows @ each.T for rows, each in zip(parts, whole, strict=True)])
+    if _is_gated(weight, target):
+        wanted = reference_gated(wanted, target.config.activation)
     error = (products[0].float() - wanted.float()).norm() / wanted.float().norm()
     return bool(error <= NEAR) and all(torch.equal(products[0], again) for again in products[1:])
 

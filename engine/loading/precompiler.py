@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
-from typing import TypeVar
+from types import ModuleType
+from typing import Any, TypeVar
 
 STARTED = monotonic()
 
@@ -13,11 +14,10 @@ import sys  # noqa: E402  (imports are what the clock measures first)
 from pathlib import Path  # noqa: E402
 
 import torch  # noqa: E402
-import torch._dynamo  # noqa: E402  (operations on meta tensors would import it when it is waited for)
 
 from ..decoding.decoder import GPU_PREFILL_CHUNK, Decoder  # noqa: E402
 from ..decoding.pass_check import launch_products  # noqa: E402
-from ..decoding.round_launches import RoundLaunches  # noqa: E402
+from ..decoding.round_launches import RoundLaunches, Verification  # noqa: E402
 from ..kernels.decode.tiling.tiles import DraftTiles, TargetTiles  # noqa: E402
 from ..kernels.toolchain.card import Card  # noqa: E402
 from ..kernels.toolchain.jit import MAX_ROWS  # noqa: E402
@@ -34,6 +34,17 @@ from .memory_plan import META  # noqa: E402
 from .precompile import Order  # noqa: E402
 
 AnOrder = TypeVar("AnOrder", bound=Order)
+
+
+class NoCompiler(ModuleType):
+    """Stands in for torch's compiler in this process: some operations on meta tensors import it, which takes as long as
+    torch itself, only to say that it shall leave them alone."""
+
+    @staticmethod
+    def disable(operation: Callable[..., Any], *_how: object, **_more: object) -> Callable[..., Any]:
+        return operation
+
+
 CUDA = torch.device("cuda")
 """The device that is compiled for. No tensor is ever put there."""
 PROMPT_ROWS = 2 * MAX_ROWS
@@ -71,8 +82,9 @@ def launch_pair(
         copy = Int8Weight.allocate(*drafter.plain_head(target).shape, device=META)
     known = kept_tiles(decoder, order.drafts_in_8_bits)
     launches = launches_of(decoder, copy, *(known or derived_tiles(decoder, order.drafts_in_8_bits)))
-    launches.rehearse()
+    launches.launch(Verification())  # what takes longest to compile comes first: experts of sixteen rows, then prompts
     _rehearse_prompt(decoder, order.chunk or GPU_PREFILL_CHUNK)
+    launches.rehearse()
     if known is None and not order.card.was_measured:
         _rehearse_tiles(launches, order.card)
 
@@ -107,6 +119,7 @@ def compile_ordered(kind: type[AnOrder], launch: Callable[[AnOrder], None]) -> N
     cores: all of a start waits for them."""
     from ..kernels.toolchain import compile_ahead as ahead  # needs Triton, which not every machine has
 
+    sys.modules.setdefault("torch._dynamo", NoCompiler("torch._dynamo"))
     ahead.get_ready()
     moments = [STARTED, monotonic()]
     message = sys.stdin.read()

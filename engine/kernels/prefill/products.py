@@ -104,11 +104,11 @@ def multiply_many(
     if experts:  # at most: each expert's last tile may hold a single row
         row_tiles = n // tiles.rows + min(n, experts)
     _multiply_many[(row_tiles * cdiv(weight.shape[-2], tiles.columns),)](
-        x, weight.values, weight.scales, bias, ends, out, n, columns, N=columns if experts else None,
-        K=depth, FORMAT=weight.format, GATE=gate is not None, SILU=gate == "silu", CLAMPED=gate == "clamped_silu",
-        EXPERTS=experts, BLOCK_E=power_of_two(experts), BLOCK_N=tiles.columns, BLOCK_M=tiles.rows, FEW=tiles.few,
-        FEWEST=tiles.fewest, BLOCK_K=tiles.depth, PARTS=tiles.parts,
-        num_warps=tiles.warps, num_stages=tiles.stages,
+        x, weight.values, weight.scales, bias, ends, out, n, columns, depth, N=columns if experts else None,
+        K=depth if experts else None, EVEN=depth % (tiles.parts * tiles.depth) == 0, FORMAT=weight.format,
+        GATE=gate is not None, SILU=gate == "silu", CLAMPED=gate == "clamped_silu", EXPERTS=experts,
+        BLOCK_E=power_of_two(experts), BLOCK_N=tiles.columns, BLOCK_M=tiles.rows, FEW=tiles.few, FEWEST=tiles.fewest,
+        BLOCK_K=tiles.depth, PARTS=tiles.parts, num_warps=tiles.warps, num_stages=tiles.stages,
     )  # fmt: skip
     return out
 
@@ -138,7 +138,7 @@ def _load_tile(
     column: tl.tensor,
     at: tl.tensor,
     x: tl.tensor,
-    K: tl.constexpr,
+    K: tl.tensor,
     FORMAT: tl.constexpr,
     EVEN: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -159,7 +159,7 @@ def _load_tile(
 
 @jit
 def _load_pairs(
-    weight: tl.tensor, column: tl.tensor, at: tl.tensor, K: tl.constexpr, EVEN: tl.constexpr, BLOCK_K: tl.constexpr
+    weight: tl.tensor, column: tl.tensor, at: tl.tensor, K: tl.tensor, EVEN: tl.constexpr, BLOCK_K: tl.constexpr
 ) -> tl.tensor:
     """Pairs of neighbours in 8 bits, uint16 [rows, BLOCK_K / 2], of a weight that lies row by row."""
     pair = at // 2 + tl.arange(0, BLOCK_K // 2)
@@ -172,7 +172,7 @@ def _load_words(
     weight: tl.tensor,
     column: tl.tensor,
     at: tl.tensor,
-    K: tl.constexpr,
+    K: tl.tensor,
     WIDTH: tl.constexpr,
     EVEN: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -198,7 +198,7 @@ def _load_fp8(
     column: tl.tensor,
     at: tl.tensor,
     x: tl.tensor,
-    K: tl.constexpr,
+    K: tl.tensor,
     EVEN: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -216,7 +216,7 @@ def _load_4_bits(
     column: tl.tensor,
     at: tl.tensor,
     x: tl.tensor,
-    K: tl.constexpr,
+    K: tl.tensor,
     FORMAT: tl.constexpr,
     EVEN: tl.constexpr,
     BLOCK_N: tl.constexpr,
@@ -266,7 +266,8 @@ def _multiply_tile(
     end: tl.tensor,
     tile: tl.tensor,
     N: tl.tensor,
-    K: tl.constexpr,
+    K: tl.tensor,
+    EVEN: tl.constexpr,
     FORMAT: tl.constexpr,
     GATE: tl.constexpr,
     SILU: tl.constexpr,
@@ -288,14 +289,13 @@ def _multiply_tile(
     row = tl.arange(0, BLOCK_M)
     source = x + first.to(tl.int64) * K + tl.minimum(row, end - first - 1)[:, None] * K
     total = tl.zeros([BLOCK_N, BLOCK_M], dtype=tl.float32)
-    even: tl.constexpr = K % (PARTS * BLOCK_K) == 0
     for turn in tl.range(0, K, PARTS * BLOCK_K):
         for step in tl.static_range(PARTS):
             at = turn + step * BLOCK_K
             depth = at + tl.arange(0, BLOCK_K)
-            factor = _load_tile(weight, scales, column, at, x, K, FORMAT, even, BLOCK_N, BLOCK_K)
+            factor = _load_tile(weight, scales, column, at, x, K, FORMAT, EVEN, BLOCK_N, BLOCK_K)
             pointers = source + depth[None, :]
-            rows = tl.load(pointers) if even else tl.load(pointers, mask=(depth < K)[None, :], other=0.0)
+            rows = tl.load(pointers) if EVEN else tl.load(pointers, mask=(depth < K)[None, :], other=0.0)
             total = dot(factor, rows.T, total)
     if FORMAT <= FP8:
         total *= tl.load(scales + column)[:, None]
@@ -320,14 +320,15 @@ def _multiply_tile(
 @jit
 def _multiply_many(
     x: tl.tensor, weight: tl.tensor, scales: tl.tensor, bias: tl.tensor, ends: tl.tensor, out: tl.tensor,
-    max_rows: tl.tensor, columns: tl.tensor,
-    N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, GATE: tl.constexpr, SILU: tl.constexpr,
+    max_rows: tl.tensor, columns: tl.tensor, depth: tl.tensor,
+    N: tl.constexpr, K: tl.constexpr, EVEN: tl.constexpr, FORMAT: tl.constexpr, GATE: tl.constexpr, SILU: tl.constexpr,
     CLAMPED: tl.constexpr, EXPERTS: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_M: tl.constexpr,
     FEW: tl.constexpr, FEWEST: tl.constexpr, BLOCK_K: tl.constexpr, PARTS: tl.constexpr,
 ) -> None:  # fmt: skip
-    """A program for each (tile of rows, tile of columns). ``max_rows`` is the number of rows. N, that of columns,
-    is a constant for experts alone, which are slower without: other weights of a depth share machine code."""
+    """A program for each (tile of rows, tile of columns). ``max_rows`` is the number of rows. N columns and depth K are
+    constants for experts alone, which are slower without: other weights share machine code."""
     width = columns if N is None else N
+    deep = depth if K is None else K
     if EXPERTS > 0:
         rows: tl.constexpr = 2 * N if GATE else N
         tiles: tl.constexpr = (rows + BLOCK_N - 1) // BLOCK_N
@@ -355,17 +356,17 @@ def _multiply_many(
         end = tl.minimum(max_rows, first + BLOCK_M)
     if end - first > FEW:
         _multiply_tile(
-            x, weight, scales, bias, out, first, end, tile, width, K, FORMAT, GATE, SILU, CLAMPED, BLOCK_N, BLOCK_M,
-            BLOCK_K, PARTS,
+            x, weight, scales, bias, out, first, end, tile, width, deep, EVEN, FORMAT, GATE, SILU, CLAMPED, BLOCK_N,
+            BLOCK_M, BLOCK_K, PARTS,
         )  # fmt: skip
     elif end - first > FEWEST:
         _multiply_tile(
-            x, weight, scales, bias, out, first, end, tile, width, K, FORMAT, GATE, SILU, CLAMPED, BLOCK_N, FEW,
-            BLOCK_K, PARTS,
+            x, weight, scales, bias, out, first, end, tile, width, deep, EVEN, FORMAT, GATE, SILU, CLAMPED, BLOCK_N,
+            FEW, BLOCK_K, PARTS,
         )  # fmt: skip
     elif FEWEST > 0:  # noqa: SIM102 (the compiler looks into both sides of an "and")
         if end > first:
             _multiply_tile(
-                x, weight, scales, bias, out, first, end, tile, width, K, FORMAT, GATE, SILU, CLAMPED, BLOCK_N, FEWEST,
-                BLOCK_K, PARTS,
+                x, weight, scales, bias, out, first, end, tile, width, deep, EVEN, FORMAT, GATE, SILU, CLAMPED, BLOCK_N,
+                FEWEST, BLOCK_K, PARTS,
             )  # fmt: skip

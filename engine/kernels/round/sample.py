@@ -94,9 +94,9 @@ def _weight(logit: tl.tensor, peak: tl.tensor, temperature: tl.tensor, BITS: tl.
 @early_kernel
 def _count_digits(
     logits: tl.tensor, peak: tl.tensor, bins: tl.tensor, threshold: tl.tensor, outer_threshold: tl.tensor,
-    temperature: tl.tensor, top_k: tl.tensor, top_p: tl.tensor, rows: tl.tensor,
-    VOCAB: tl.constexpr, BITS: tl.constexpr, BY_WEIGHT: tl.constexpr, SHIFT: tl.constexpr, SHIFT_BEFORE: tl.constexpr,
-    BINS: tl.constexpr, TILE: tl.constexpr,
+    temperature: tl.tensor, top_k: tl.tensor, top_p: tl.tensor, rows: tl.tensor, shift: tl.tensor,
+    shift_before: tl.tensor,
+    VOCAB: tl.constexpr, BITS: tl.constexpr, BY_WEIGHT: tl.constexpr, BINS: tl.constexpr, TILE: tl.constexpr,
 ) -> None:  # fmt: skip
     """A program for each (tile, row): adds up tokens, or the weight that top-k left them, by one digit of their
     keys."""
@@ -107,12 +107,12 @@ def _count_digits(
         token = tl.program_id(0) * TILE + tl.arange(0, TILE)
         logit = tl.load(logits + row * VOCAB + token, mask=token < VOCAB, other=0.0)
         key = _key(logit)
-        counted = (token < VOCAB) & ((key >> SHIFT_BEFORE) == (tl.load(threshold + row) >> SHIFT_BEFORE))
+        counted = (token < VOCAB) & ((key >> shift_before) == (tl.load(threshold + row) >> shift_before))
         amount = tl.full((TILE,), 1, tl.int64)
         if BY_WEIGHT:
             counted = counted & (key >= tl.load(outer_threshold + row))
             amount = _weight(logit, tl.load(peak + row), tl.load(temperature), BITS)
-        digit = (key >> SHIFT) & ((1 << (SHIFT_BEFORE - SHIFT)) - 1)
+        digit = (key >> shift) & ((1 << (shift_before - shift)) - 1)
         let_next_start()
         tl.atomic_add(bins + row * BINS + digit, amount, mask=counted & (amount > 0), sem="relaxed")
 
@@ -125,9 +125,9 @@ def _find_digit(
     top_k: tl.tensor,
     top_p: tl.tensor,
     rows: tl.tensor,
+    shift: tl.tensor,
     VOCAB: tl.constexpr,
     BY_WEIGHT: tl.constexpr,
-    SHIFT: tl.constexpr,
     FIRST: tl.constexpr,
     BINS: tl.constexpr,
 ) -> None:
@@ -142,12 +142,13 @@ def _find_digit(
         total = tl.sum(inside, 0)
         above = total - tl.cumsum(inside, 0)
         amount = tl.load(still_wanted + row)
-        if FIRST:
-            amount = tl.ceil(total.to(tl.float64) * tl.load(top_p)).to(tl.int64) if BY_WEIGHT else tl.load(top_k)
+        if shift == FIRST:
+            all_wanted = tl.ceil(total.to(tl.float64) * tl.load(top_p)) if BY_WEIGHT else tl.load(top_k)
+            amount = all_wanted.to(tl.int64)
         digit = tl.sum((above + inside >= amount).to(tl.int64), 0) - 1
         passed = tl.sum(tl.where(tl.arange(0, BINS) == digit, above, 0), 0)
         tl.store(still_wanted + row, amount - passed)
-        tl.store(threshold + row, tl.load(threshold + row) + (digit << SHIFT))
+        tl.store(threshold + row, tl.load(threshold + row) + (digit << shift))
 
 
 @jit
@@ -255,13 +256,12 @@ def sample_rows(
         for digit, shift in enumerate(SHIFTS):
             bins, threshold = scratch.bins[stage, digit], scratch.threshold[stage]
             _count_digits[(tiles, MAX_ROWS)](
-                logits, head.peak, bins, threshold, scratch.threshold[0], temperature, top_k, top_p, rows,
-                VOCAB=vocab, BITS=bits, BY_WEIGHT=stage == 1, SHIFT=shift, SHIFT_BEFORE=before, BINS=BINS, TILE=TILE,
-                num_warps=4,
+                logits, head.peak, bins, threshold, scratch.threshold[0], temperature, top_k, top_p, rows, shift,
+                before, VOCAB=vocab, BITS=bits, BY_WEIGHT=stage == 1, BINS=BINS, TILE=TILE, num_warps=4,
             )  # fmt: skip
             _find_digit[(MAX_ROWS,)](
-                bins, threshold, scratch.wanted[stage], top_k, top_p, rows,
-                VOCAB=vocab, BY_WEIGHT=stage == 1, SHIFT=shift, FIRST=digit == 0, BINS=BINS, num_warps=8,
+                bins, threshold, scratch.wanted[stage], top_k, top_p, rows, shift,
+                VOCAB=vocab, BY_WEIGHT=stage == 1, FIRST=SHIFTS[0], BINS=BINS, num_warps=8,
             )  # fmt: skip
             before = shift
     _weigh_tiles[(tiles, MAX_ROWS)](

@@ -42,9 +42,7 @@ if INTERPRETED:
     let_constants_meet_tensors()
 elif HAS_TRITON:
     # Blackwell has two ways to multiply; this chooses the one that older cards have, too: sums are added in one order
-    # whatever the rows of a tile and its warps, and 16 rows leave the other idle. Hopper's code is the same with and
-    # without.
-    # rows of a tile and its warps, and 16 rows leave the other idle. Hopper's code is the same with and without.
+    # whatever the rows of a tile and its warps, and 16 rows leave the other idle. Hopper's code is the same both ways.
     os.environ.setdefault("DISABLE_MMA_V5", "1")
     from .disk_cache import make_keys_independent_of_order, tell_what_is_compiled
     from .finished_products import change_what_is_assembled
@@ -80,7 +78,7 @@ class _Missing:
         raise TritonMissing(f"The kernel {self._name} needs Triton, which comes with CUDA builds of PyTorch on Linux.")
 
 
-UNSPECIALISED = ["max_rows", "num_queries", "num_keys", "draft_slot"]
+UNSPECIALISED = ["max_rows", "num_queries", "num_keys", "draft_slot", "shift", "shift_before"]
 
 
 if HAS_TRITON and not INTERPRETED:

@@ -285,8 +285,8 @@ def _expert_gate_up(
         if tl.program_id(0) < dense_programs:
             project_tile(
                 dense_act, Matrix(dense_weight, dense_scales, DENSE_N, DENSE_K, DENSE_FORMAT), None, dense_out,
-                dense_tile, dense_split, max_rows, dense_words, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K, DENSE_PARTS,
-                AHEAD, DENSE_TURNED, DENSE_HEIGHT,
+                dense_tile, dense_split, max_rows, dense_words, DENSE_N, DENSE_SPLITS, DENSE_BLOCK_N, DENSE_BLOCK_K,
+                DENSE_PARTS, AHEAD, DENSE_TURNED, DENSE_HEIGHT,
             )  # fmt: skip
         else:
             _gate_up_tiles(

@@ -19,7 +19,7 @@ from ...weights.matrix import FP8, Matrix, load_factor, scaled
 from ...weights.plain import PLAIN
 from ...weights.weight import Weight
 from ..tiling.tiles import Tiles
-from .packed import first_words, gate_and_up, height_of, multiply_once, rows_of_pass
+from .packed import first_words, gate_and_up, height_of, is_packed, multiply_once, rows_of_pass
 from .prefetch import prefetch
 from .tile_shape import TileShape, depth_of_split, last_asked, length_of, place_of
 
@@ -55,11 +55,13 @@ def project(
     assert x.is_contiguous() and weight.is_contiguous and out.is_contiguous()
     if tiles.copied is not None and max_rows == 1 and weight.format == PLAIN:
         tiles = replace(tiles, stages=tiles.copied, early=int(COPIED))
+    # Packed weights of one depth share machine code, where it depends on the number of columns in nothing else.
+    alike = is_packed(weight) and columns % tiles.columns == 0 and not tiles.turned
     _project[(cdiv(columns, tiles.columns), tiles.splits)](
-        x, weight.values, weight.scales, bias, out, max_rows,
-        N=columns, K=depth, FORMAT=weight.format, SPLITS=tiles.splits, BLOCK_N=tiles.columns, BLOCK_K=tiles.depth,
-        PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.early or 0, TURNED=tiles.turned,
-        HEIGHT=height_of(weight, max_rows), **tiles.options,
+        x, weight.values, weight.scales, bias, out, max_rows, columns if alike else None,
+        N=tiles.columns if alike else columns, K=depth, FORMAT=weight.format, SPLITS=tiles.splits,
+        BLOCK_N=tiles.columns, BLOCK_K=tiles.depth, PARTS=tiles.warps, AHEAD=tiles.ahead, EARLY=tiles.early or 0,
+        TURNED=tiles.turned, HEIGHT=height_of(weight, max_rows), **tiles.options,
     )  # fmt: skip
 
 
@@ -177,6 +179,7 @@ def project_tile(
     split: tl.tensor,
     max_rows: tl.tensor,
     words: tl.tensor,
+    width: tl.tensor,
     SPLITS: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -185,8 +188,8 @@ def project_tile(
     TURNED: tl.constexpr,
     HEIGHT: tl.constexpr,
 ) -> None:
-    """One program's part of ``project``. ``words``: what ``begin_project`` loaded. HEIGHT: rows of the tile. ``added``:
-    to its columns, or None."""
+    """One program's part of ``project``, which has ``width`` columns. ``words``: what ``begin_project`` loaded. HEIGHT:
+    rows of the tile. ``added``: to its columns, or None."""
     depth: tl.constexpr = depth_of_split(weight.K, BLOCK_K, SPLITS)
     columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
     row = tl.arange(0, HEIGHT)[:, None]
@@ -202,13 +205,14 @@ def project_tile(
     total = scaled(total, weight, 0, columns)
     if added is not None:
         total += added.to(tl.float32)[None, :]
-    at = out + (split * 16 + row) * weight.N + columns[None, :]
-    tl.store(at, total.to(out.dtype.element_ty), mask=(row < max_rows) & (columns[None, :] < weight.N))
+    at = out + (split * 16 + row) * width + columns[None, :]
+    tl.store(at, total.to(out.dtype.element_ty), mask=(row < max_rows) & (columns[None, :] < width))
 
 
 @early_kernel
 def _project(
     x: tl.tensor, weight: tl.tensor, scales: tl.tensor, bias: tl.tensor, out: tl.tensor, max_rows: tl.tensor,
+    width: tl.tensor,
     N: tl.constexpr, K: tl.constexpr, FORMAT: tl.constexpr, SPLITS: tl.constexpr, BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr, PARTS: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr, TURNED: tl.constexpr,
     HEIGHT: tl.constexpr,
@@ -220,14 +224,15 @@ def _project(
     added = None
     if bias is not None:
         columns = tile * BLOCK_N + tl.arange(0, BLOCK_N)
-        added = tl.load(bias + columns, mask=(columns < N) & (split == 0), other=0.0)
+        inside = columns < (N if width is None else width)
+        added = tl.load(bias + columns, mask=inside & (split == 0), other=0.0)
     if EARLY == COPIED:
         wait_behind_copies()
     else:
         wait_for_inputs()
     project_tile(
-        x, Matrix(weight, scales, N, K, FORMAT), added, out, tile, split, max_rows, words, SPLITS, BLOCK_N, BLOCK_K,
-        PARTS, AHEAD, TURNED, HEIGHT,
+        x, Matrix(weight, scales, N, K, FORMAT), added, out, tile, split, max_rows, words,
+        N if width is None else width, SPLITS, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, HEIGHT,
     )  # fmt: skip
 
 
@@ -259,12 +264,12 @@ def _project_two(
     if program < few_programs:
         project_tile(
             x, Matrix(few, few_scales, FEW_N, K, FEW_FORMAT), None, few_out, of_few % few_tiles, of_few // few_tiles,
-            max_rows, few_words, FEW_SPLITS, FEW_BLOCK_N, FEW_BLOCK_K, FEW_PARTS, AHEAD, FEW_TURNED, FEW_HEIGHT,
+            max_rows, few_words, FEW_N, FEW_SPLITS, FEW_BLOCK_N, FEW_BLOCK_K, FEW_PARTS, AHEAD, FEW_TURNED, FEW_HEIGHT,
         )  # fmt: skip
     else:
         project_tile(
             x, Matrix(weight, scales, N, K, FORMAT), None, out, of_many % tiles, of_many // tiles, max_rows, words,
-            SPLITS, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, HEIGHT,
+            N, SPLITS, BLOCK_N, BLOCK_K, PARTS, AHEAD, TURNED, HEIGHT,
         )  # fmt: skip
 
 
