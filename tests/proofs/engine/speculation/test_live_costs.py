@@ -8,10 +8,10 @@ from functools import cache
 
 import pytest
 
+from engine.lab.judging.play import RecordedDraft, play
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.live_costs import LiveCosts
-from support.playing import RecordedDraft, play
 
 EXPERTS = RoundCosts(2.0, tuple(10.0 + 1.2 * row for row in range(16)), 0.05, 0.2)
 DENSE = RoundCosts(3.0, tuple(10.0 + 0.1 * row for row in range(16)), 0.05, 0.2)
