@@ -157,13 +157,13 @@ def _run(arguments: list[str], engine: Engine, attach: Attach) -> int:
     chosen = command_named(name) if name else chat
     _refuse_other_encodings(chosen, arguments)
     config = Config() if name in WITHOUT_CONFIG or _asks_for_help(arguments) else load_config(chat)
-    code = chosen.main(
-        arguments[1:] if name else arguments,
-        prog_name=f"dflash-chat {name}".rstrip(),
-        standalone_mode=False,
-        obj=Invocation(engine, attach, config),
-        default_map=defaults_of(config, SHARED if name else None),
-    )
+    path, words = f"dflash-chat {name}".rstrip(), arguments[1:] if name else arguments
+    invocation, defaults = Invocation(engine, attach, config), defaults_of(config, SHARED if name else None)
+    try:  # not by main(), which makes exit code 1 of a reader that is gone
+        with chosen.make_context(path, words, obj=invocation, default_map=defaults) as context:
+            code = chosen.invoke(context)
+    except click.exceptions.Exit as left:
+        code = left.exit_code
     sys.stdout.flush()  # while a failure can still be told
     return int(code or 0)
 

@@ -29,6 +29,7 @@ from ..models.target import TargetModel
 from .assembly import Assembly, held
 from .layout import EMBEDDING, HEAD, Layout, Names, layout_of, plain_layout, tensor_names
 from .own_tables import draft_tokens, in_files, in_memory, left_on_disk, with_own_tables
+from .refusals import refuse_tensors
 from .stored_format import Files, read_files
 
 TIED = {"tie_word_embeddings": True}
@@ -97,8 +98,11 @@ def read_drafter_config(folder: Path, target: TargetConfig, target_folder: Path 
 
 
 def drafter_headers(folder: Path, config: DrafterConfig) -> Headers:
-    """The drafter's tensors in a folder, which may be its target's."""
+    """The drafter's tensors in a folder, which may be its target's; raises ``WeightsFailure`` for packed ones that are
+    not read."""
     headers = {name: header for name, header in read_headers(folder).items() if name.startswith(config.among)}
+    if not config.among:  # a target's have been looked at
+        refuse_tensors(headers, read_json(folder / "config.json"), None)
     return headers | lone_tensors(folder, headers, config.elsewhere)
 
 

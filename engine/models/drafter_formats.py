@@ -69,8 +69,11 @@ def drafter_reader(config: Json) -> Reader | None:
     inner = config.get("dflash_config")
     both: dict[str, Any] = {**config, **(inner if isinstance(inner, Mapping) else {})}
     architectures = config.get("architectures")
-    named = architectures[0] if isinstance(architectures, list) and len(architectures) == 1 else None
-    architecture = named if isinstance(named, str) else None
+    named = (
+        architectures if isinstance(architectures, list) else [architectures]
+    )  # some tools repeat it, or write a word
+    first = named[0] if named and named.count(named[0]) == len(named) else None
+    architecture = first if isinstance(first, str) else None
     if (kind := config.get("speculators_model_type")) is not None:
         if isinstance(kind, str) and kind in SPECULATORS:
             _refuse(SPECULATORS[kind])

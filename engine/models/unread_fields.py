@@ -22,6 +22,7 @@ NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "attn_logit_softcapping": (0, 0.0),
     "attention_multiplier": (),
     "attention_chunk_size": (0,),
+    "attention_mode": ("gqa",),
     "attn_temperature_tuning": (False,),
     "embedding_multiplier": (1, 1.0),
     "residual_multiplier": (1, 1.0),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from ..commands import Message, Tool
+from ..commands import Message, Tool, ToolCall
 
 _NONCHARACTERS = [chr(code) for code in range(0xFDD0, 0xFDF0)]
 """What Unicode keeps for use inside programs. One that no text holds stands inside each mark while the template, which
@@ -26,8 +26,7 @@ class ControlMarks:
     def broken(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[list[Message], list[Tool], str]:
         """The messages and tools with each mark in them broken behind its first character, and what breaks them, which
         is in no text of theirs otherwise; an empty string where nothing was broken."""
-        text = "".join([*(message.content for message in messages), *_texts([asdict(each) for each in tools])])
-        text += "".join(_texts([dict(call.arguments) for message in messages for call in message.calls]))
+        text = "".join(_texts([*map(asdict, messages), *map(asdict, tools)]))
         if not self._elsewhere.search(text):
             return list(messages), list(tools), ""
         breaker = next((each for each in _NONCHARACTERS if each not in text), _NONCHARACTERS[-1])
@@ -38,7 +37,7 @@ class ControlMarks:
                     return pattern.sub(lambda mark: mark[0][0] + breaker + mark[0][1:], value)
                 case Mapping():
                     return {break_in(key): break_in(each) for key, each in value.items()}
-                case list():
+                case list() | tuple():
                     return [break_in(each) for each in value]
             return value
 
@@ -46,7 +45,9 @@ class ControlMarks:
             replace(
                 message,
                 content=break_in(message.content, self._in_answers if message.role == "assistant" else self._elsewhere),
-                calls=tuple(replace(call, arguments=break_in(call.arguments)) for call in message.calls),
+                calls=tuple(ToolCall(**break_in(asdict(call))) for call in message.calls),
+                name=break_in(message.name),
+                call_id=break_in(message.call_id),
             )
             for message in messages
         ]
@@ -60,7 +61,7 @@ def _texts(value: Any) -> list[str]:
             return [value]
         case Mapping():
             return [*_texts(list(value)), *_texts(list(value.values()))]
-        case list():
+        case list() | tuple():
             return [text for each in value for text in _texts(each)]
     return []
 

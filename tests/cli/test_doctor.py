@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import subprocess
 import sys
@@ -73,6 +74,17 @@ def test_what_is_broken_decides_the_exit_code(
     lines = program.out.decode().splitlines()
     assert "! usable             no" in lines and "✗ bundled pair       damaged" in lines
     assert lines[lines.index("✗ bundled pair       damaged") + 1].strip() == "Install again."
+
+
+def test_a_reader_that_has_gone_is_no_failure(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever command writes: ``dflash-chat sessions find words | head -1``."""
+
+    def examine() -> Iterator[Finding]:
+        yield Finding("gpu", "usable", True)
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(doctor, "examine", examine)
+    assert program.run("doctor").code == ExitCode.BROKEN_PIPE and not program.err
 
 
 def test_a_damaged_installation_is_found(program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

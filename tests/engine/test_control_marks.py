@@ -48,9 +48,10 @@ def test_what_breaks_marks_is_in_no_message() -> None:
     of_answers = ControlMarks(["<a>"], ["<t>"]).broken([Message("user", "<t>"), Message("assistant", "<t><a>")])[0]
     assert [len(message.content) for message in of_answers] == [4, 7], "a template finds thoughts in the model's words"
     assert marks.broken([Message("user", "a < b")])[2] == "" and ControlMarks([]).broken([])[2] == ""
-    tool, call = Tool("f", "<a>", {"<a>": ["<a>"]}), ToolCall("f", {"x": {"<a>": "<a>"}})
-    said, offered, _ = marks.broken([Message("assistant", "", (call,))], [tool])
-    assert "<a>" not in str(said) + str(offered) and str((said, offered)).count(r"<\ufdd0a>") == 5
+    tool, call = Tool("f<a>", "<a>", {"<a>": ["<a>"]}), ToolCall("<a>", {"x": {"<a>": ("<a>",)}}, "<a>")
+    result = Message("tool", "", (), "<a>", "<a>")
+    said, offered, _ = marks.broken([Message("assistant", "", (call,)), result], [tool])
+    assert "<a>" not in str(said) + str(offered) and str((said, offered)).count(r"<\ufdd0a>") == 10
 
 
 def changed(folder: Path, *added: tuple[int, str]) -> Path:

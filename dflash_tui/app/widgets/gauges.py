@@ -336,11 +336,12 @@ class PassGauge(ColumnChart):
     def lines(self, height: int) -> list[Content]:
         known = [each for each in self.facts.pass_ms[: self.columns] if each]
         rows = bars(self._timed, max(height - 2, 1))
-        line = axis({0: "1", 4: "5", 9: "10", MAX_DRAFT: str(self.columns)}, self.columns, self.pitch)
-        below = Content.styled(line, MUTED)
-        if self.facts.rows:
-            at = min(self.facts.rows - 1, MAX_DRAFT) * self.pitch
-            below = Content.assemble((f"{line[:at]:<{at}}", MUTED), ("▲", "bold $primary"), (line[at + 1 :], MUTED))
+        labels = {0: "1", 4: "5", 9: "10", MAX_DRAFT: str(self.columns)}
+        now = min(self.facts.rows, self.columns) - 1
+        if now >= 0:
+            labels[now] = "▲"
+        line = axis(labels, self.columns, self.pitch)
+        below = Content.styled(line, MUTED).highlight_regex("▲", style="bold $primary")
         return [
             self.title(f"{PASSES.name}, {known[0]:.3g} to {known[-1]:.3g} ms" if known else PASSES.name),
             *(Content.styled(self.widened(row), "$verdict-accepted") for row in rows),

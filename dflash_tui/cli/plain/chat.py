@@ -32,7 +32,6 @@ from engine.events import EngineError, EngineReady, Event, LoadProgress, Notice,
 from ..headless.status import describe_models
 from ..headless.turn import lacking
 from ..problems import Problem, engine_problem, show_problem
-from ..terminal.streams import silence_stdout
 from .commands import COMMANDS
 from .terminal import BLOCK, Terminal
 
@@ -84,9 +83,6 @@ class PlainChat:
             pass
         except KeyboardInterrupt:
             return ExitCode.INTERRUPTED
-        except BrokenPipeError:  # which click would make into exit code 1
-            silence_stdout()
-            return ExitCode.BROKEN_PIPE
         except Problem as problem:
             show_problem(problem)
             return problem.code

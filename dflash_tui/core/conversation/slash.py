@@ -23,6 +23,9 @@ ELSEWHERE: Mapping[str, str] = {
     **dict.fromkeys(("undo", "back"), "/edit asks your last question anew, /retry its answer; /go goes back to one."),
     **dict.fromkeys(("load", "open-session", "history"), "/sessions lists earlier conversations, /resume goes on."),
     **dict.fromkeys(("regenerate", "again"), "/retry answers once more."),
+    **dict.fromkeys(("title",), "/rename gives the conversation a name, /name the branch from here on."),
+    **dict.fromkeys(("stop", "cancel", "abort"), "Ctrl+C stops an answer; on the screen, Esc does, too."),
+    **dict.fromkeys(("models", "list", "ls"), "/model and a name goes on with it; dflash-chat help models has names."),
     **dict.fromkeys(("search",), "/find looks in every conversation."),
     **dict.fromkeys(("commands", "?"), "/help lists what there is."),
     **dict.fromkeys(

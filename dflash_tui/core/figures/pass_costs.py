@@ -18,7 +18,8 @@ BAR = 20
 """Cells of the longest bar."""
 NOTE = (
     "A row for the newest token and one for each guess that is checked: a further guess is worth its row where the "
-    "tokens that it may bring are worth the time that the row adds. The start timed the most rows of each line."
+    "tokens that it may bring are worth the time that the row adds. The start timed the most rows of a line; more rows "
+    "count as no cheaper."
 )
 
 

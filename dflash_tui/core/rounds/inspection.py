@@ -246,9 +246,11 @@ class Inspection:
 
     @property
     def turning(self) -> str:
-        """The sentence that says why the round went no further: of the first place where it kept no guess."""
+        """The sentence that says why the round went no further: of the first place where it kept no guess, or of the
+        last that it kept, behind which the answer ended."""
         columns = enumerate(self.columns)
-        return self.why(next((index for index, each in columns if each.outcome != "accepted"), len(self.columns) - 1))
+        turn = next((index for index, each in columns if each.outcome != "accepted"), len(self.columns) - 1)
+        return self.why(turn - (turn > 0 and self.columns[turn].outcome == "ended"))
 
     def _picked(self, column: Column) -> str:
         """The clause that says how the target chose its token: the likeliest at temperature 0, else drawn, where known

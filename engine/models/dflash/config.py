@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, Self, cast
+from typing import TYPE_CHECKING, ClassVar, Literal, NoReturn, Self, cast
 
 from ...commands import NO_DRAFTER, Method
 from ...errors import Option, WeightsFailure
@@ -99,10 +99,14 @@ class DFlashConfig(DrafterConfig):
         """Reads a drafter's ``config.json``; raises ``WeightsFailure`` for a damaged one."""
         whole = Fields(config, "the drafter's config.json")
         merged = whole.merged(whole.nested("dflash_config", {}))
-        merged.text("hidden_act", ("silu",), "silu")
         refuse_unread(merged)
+        hidden = merged.integer("hidden_size", 1, MAX_SIZE)
+        if merged.number("output_multiplier", 0, 1e6, 1.0) != 1.0:
+            refuse("that multiplies its logits (output_multiplier)")
+        if merged.integer("target_hidden_size", 1, MAX_SIZE, hidden) != hidden:
+            refuse(f"of width {hidden} for a target of another width (target_hidden_size)")
         return cls(
-            hidden_size=merged.integer("hidden_size", 1, MAX_SIZE),
+            hidden_size=hidden,
             intermediate_size=merged.integer("intermediate_size", 1, MAX_SIZE),
             rms_norm_eps=merged.number("rms_norm_eps", 0, 1), layers=cls.read_layers(merged),
             block_size=merged.integer("block_size", 2, MAX_SIZE),
@@ -173,21 +177,24 @@ class DFlashConfig(DrafterConfig):
         return DFlashDrafter(self)
 
 
+def refuse(what: str) -> NoReturn:
+    """Raises ``WeightsFailure`` for a drafter of a kind that is not computed, said as one ``what``."""
+    raise WeightsFailure(f"This drafter is one {what}, which the engine lacks.", (*OWN_DRAFTER, "."))
+
+
 def _second(merged: Fields) -> SecondConfig:
     what = None
     if (taps := merged.integer("conv_kernel_size", 1, MAX_SIZE)) != CONV_TAPS:
         what = f"whose convolutions see {taps} rows (conv_kernel_size), not {CONV_TAPS}"
     elif (count := merged.integer("selector_top_k", 1, MAX_VOCABULARY)) != CANDIDATES:
         what = f"that chooses among {count} tokens (selector_top_k), not {CANDIDATES}"
-    elif merged.number("output_multiplier", 0, 1e6, 1.0) != 1.0:
-        what = "that multiplies its logits (output_multiplier)"
     elif merged.flag("sample_from_anchor", False):
         what = "whose first row drafts, too (sample_from_anchor)"
     rank = merged.integer("selector_rank", 1, MAX_SIZE)
     if what is None and rank & (rank - 1):
         what = f"whose selector has {rank} channels (selector_rank), which is no power of two"
     if what is not None:
-        raise WeightsFailure(f"This drafter is one {what}, which the engine lacks.", (*OWN_DRAFTER, "."))
+        refuse(what)
     size, hidden = merged.integer("conv_group_size", 1, MAX_SIZE), merged.integer("hidden_size", 1, MAX_SIZE)
     if hidden % size:
         raise WeightsFailure(
@@ -197,7 +204,9 @@ def _second(merged: Fields) -> SecondConfig:
 
 
 def read_layers(merged: Fields) -> tuple[AttentionConfig, ...]:
-    """The attention of each layer, as Qwen3's config describes it."""
+    """The attention of each layer, as Qwen3's config describes it; raises ``WeightsFailure`` for another activation."""
+    for name in ("hidden_act", "hidden_activation"):
+        merged.text(name, ("silu",), "silu")
     depth = merged.integer("num_hidden_layers", 1, MAX_LAYERS)
     kinds = merged.texts("layer_types", KINDS, depth) if "layer_types" in merged else ("full_attention",) * depth
     return tuple(_layer(merged, cast(LayerKind, kind)) for kind in kinds)

@@ -9,11 +9,10 @@ from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 from ...commands import MAX_BLOCK_SIZE
-from ...errors import WeightsFailure
 from ...files.json_fields import Fields
 from ...layer_config import MAX_SIZE, MAX_VOCABULARY
 from ..family import Json
-from .config import CAUSAL, OWN_DRAFTER, DFlashConfig, MarkovConfig
+from .config import CAUSAL, DFlashConfig, MarkovConfig, refuse
 
 Kind = TypeVar("Kind", bound=DFlashConfig)
 
@@ -84,8 +83,6 @@ def read_flat(flat: dict[str, Any], kind: type[Kind]) -> Kind:
     if len(set(flags.values())) > 1:
         refuse(f"that says twice which row drafts first, and not the same ({', '.join(flags)})")
     first_drafts = all(flags.values())
-    if fields.number("output_multiplier", 0, 1e6, 1.0) != 1.0:
-        refuse("that multiplies its logits (output_multiplier)")
     fields.integer("vocab_size", 1, MAX_VOCABULARY)  # its head has a row for each token
     flat["block_size"] = block_of(fields.integer("block_size", 2, 1 << 10), first_drafts)
     markov = read_markov(fields)
@@ -96,7 +93,3 @@ def block_of(rows: int, first_drafts: bool) -> int:
     """The tokens of a block with so many rows, anchor included, as far as a round takes them: a first row that drafts
     stands for a token more."""
     return min(rows + 1, MAX_BLOCK_SIZE) if first_drafts else rows
-
-
-def refuse(what: str) -> None:
-    raise WeightsFailure(f"This drafter is one {what}, which the engine lacks.", (*OWN_DRAFTER, "."))

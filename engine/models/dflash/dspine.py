@@ -14,8 +14,8 @@ from ...files.headers import opened
 from ...files.json_fields import DOWNLOAD_AGAIN, Fields
 from ...layer_config import MAX_SIZE, MAX_VOCABULARY
 from ..family import Json
-from .config import CANDIDATES, CAUSAL, DFlashConfig
-from .dspark import FULL, refuse
+from .config import CANDIDATES, CAUSAL, DFlashConfig, refuse
+from .dspark import FULL
 
 if TYPE_CHECKING:
     from ...files.headers import Headers

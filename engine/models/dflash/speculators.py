@@ -6,11 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
-from ...errors import WeightsFailure
 from ...files.json_fields import Fields
 from ...layer_config import MAX_LAYERS, MAX_VOCABULARY
 from ..family import Json, OwnTables
-from .config import OWN_DRAFTER, DFlashConfig
+from .config import DFlashConfig, refuse
 from .dspark import HEAD_DEFAULTS, block_of, read_markov
 
 LAYERS_DEFAULTS = {"rms_norm_eps": 1e-6, "hidden_act": "silu", "attention_bias": False, "rope_theta": 1e4}
@@ -33,7 +32,7 @@ def read_speculators(config: Json) -> DFlashConfig:
     first_drafts, block = fields.flag("sample_from_anchor", False), fields.integer("block_size", 2, 1 << 10, 8)
     taps = fields.integers("aux_hidden_state_layer_ids", 0, MAX_LAYERS)
     if 0 in taps:
-        _refuse("that reads the target's embedding (aux_hidden_state_layer_ids)")
+        refuse("that reads the target's embedding (aux_hidden_state_layer_ids)")
     flat: dict[str, Any] = {
         **LAYERS_DEFAULTS,
         **(SECOND_DEFAULTS if second else {}),
@@ -58,7 +57,3 @@ def reduced(fields: Fields, vocabulary: int) -> OwnTables:
     Raises ``WeightsFailure`` for a larger one."""
     count = fields.integer("draft_vocab_size", 1, vocabulary, vocabulary)
     return OwnTables(vocabulary=None if count == vocabulary else count)
-
-
-def _refuse(what: str) -> None:
-    raise WeightsFailure(f"This drafter is one {what}, which the engine lacks.", (*OWN_DRAFTER, "."))

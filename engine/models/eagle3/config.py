@@ -18,6 +18,7 @@ from ...layer_config import (
     MAX_VOCABULARY,
     Activation,
     AttentionConfig,
+    optional_integer,
 )
 from ..dflash.config import read_layers
 from ..dflash.speculators import reduced
@@ -62,6 +63,7 @@ class Eagle3Config(DrafterConfig):
     counts: Literal["outputs", "inputs", "by depth"]
     """What the taps' numbers in the file are of, before ``beside`` made outputs of them: layers' outputs, what stands
     before layers, or that where the highest number is the target's depth."""
+    num_target_layers: int | None = None
     norm_style: Literal["gemma", "qwen"] = "qwen"
     logit_softcap: float | None = None
     head_norms: bool = False
@@ -124,6 +126,8 @@ class Eagle3Config(DrafterConfig):
         depth = len(target.layers)
         if self.hidden_size != target.hidden_size:
             _refuse(f"for a target of width {self.hidden_size}, and this one's is {target.hidden_size}")
+        if self.num_target_layers not in (None, depth):
+            _refuse(f"for a target of {self.num_target_layers} layers, and this one has {depth}")
         if self.vocab_size not in (None, target.vocab_size):
             _refuse(f"for a vocabulary of {self.vocab_size} tokens, and this target's has {target.vocab_size}")
         if any(not 0 <= tap < depth for tap in self.taps) or len(set(self.taps)) < len(self.taps):
@@ -182,7 +186,7 @@ def read_as(
     hidden = layers.integer("hidden_size", 1, MAX_SIZE)
     if fields.integer("target_hidden_size", 1, MAX_SIZE, hidden) != hidden:
         _refuse(f"of width {hidden} for a target of another width (target_hidden_size)")
-    refuse_unread(layers)
+    refuse_unread(fields.merged(layers))
     taps = fields.integers(TAPS, 0, MAX_LAYERS) if TAPS in fields else ()
     if TAPS in fields and not taps:
         _refuse(f"that reads no layer of its target ({TAPS})")
@@ -198,6 +202,7 @@ def read_as(
         leftovers=("verifier_norm.", "verifier_lm_head."), hidden_size=hidden,
         intermediate_size=layers.integer("intermediate_size", 1, MAX_SIZE),
         rms_norm_eps=layers.number("rms_norm_eps", 0, 1, 1e-6), counts="outputs",
+        num_target_layers=optional_integer(fields, "num_target_layers", MAX_LAYERS),
         feature_norms="each" if each else "together" if together else "none",
         residual_normed=fields.flag("norm_before_residual", False), feeds_normed=fields.flag("norm_output", False),
     )  # fmt: skip
@@ -205,7 +210,6 @@ def read_as(
 
 def _layers(layers: Fields) -> tuple[AttentionConfig, ...]:
     """The attention of layers that are Llama's or Qwen3's."""
-    layers.text("hidden_act", ("silu",), "silu")
     hidden = layers.integer("hidden_size", 1, MAX_SIZE)
     heads = layers.integer("num_attention_heads", 1, MAX_HEADS)
     missing = {"num_key_value_heads": heads, "head_dim": hidden // heads, "num_hidden_layers": 1, "rope_theta": THETA}

@@ -182,6 +182,8 @@ def damages(layout: str) -> list[Damage]:
         del known["draft_vocab_size"]
     if layout.endswith("Gemma"):
         known["global_head_dim"] = known.pop("head_dim")
+        known["hidden_activation"] = (("silu", 3), ("hidden_activation",))
+        del known["hidden_act"]
     fields = [Damage(field, value, words) for field, (values, words) in known.items() for value in values]
     names = ("fc.weight", "norm.weight", "layers.1.mlp.up_proj.weight", BEFORE, AFTER, "confidence_head.proj.bias")
     return fields + [

@@ -73,7 +73,7 @@ def test_host_and_device_draft_alike_among_few_tokens(packed: bool, dense_pair: 
         launched = DFlashDraftPass(deepcopy(drafter), target, caches[1], bound)
         launched.block[0] = ANCHOR
         launched.ingest()
-        launched.draft(BLOCK - 1)
+        launched.draft(BLOCK - 1, tree=choices is not None)
         assert torch.equal(tokens[: BLOCK - 1], expected.ids)
         torch.testing.assert_close(launched.out.probability[: BLOCK - 1], expected.probabilities, atol=1e-4, rtol=1e-3)
         if choices is not None:
