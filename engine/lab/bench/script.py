@@ -113,13 +113,15 @@ class ScriptedLaunches(RoundLaunches):
 
 
 def set_confidences(script: Script, probabilities: torch.Tensor) -> None:
-    """Replaces confidences fp32 [16, choices] by the entry's; those of further choices become 0."""
+    """Replaces confidences fp32 [16, choices], or [16, 16, choices] behind each token before, by the entry's; those of
+    further choices become 0."""
     _set_confidences[(1,)](
         probabilities,
         script.confidences_on_device,
         script.length_on_device,
         script.place_on_device,
-        CHOICES=probabilities.shape[1],
+        CHOICES=probabilities.shape[-1],
+        BEFORES=probabilities.numel() // probabilities.shape[-1] // 16,
         num_warps=1,
     )
 
@@ -140,16 +142,17 @@ def _set_confidences(
     script_length: tl.tensor,
     script_place: tl.tensor,
     CHOICES: tl.constexpr,
+    BEFORES: tl.constexpr,
 ) -> None:
     wait_for_inputs()
     let_next_start()
     length, entry = tl.load(script_length), tl.load(script_place)
-    lane = tl.arange(0, 16)
-    confidence = tl.load(confidences + entry % tl.maximum(length, 1) * 16 + lane)
+    lane = tl.arange(0, 16 * BEFORES)
+    confidence = tl.load(confidences + entry % tl.maximum(length, 1) * 16 + lane // BEFORES)
     scripted = (length > 0) & (confidence >= 0)
     tl.store(probabilities + lane * CHOICES, confidence, mask=scripted)
     for later in tl.static_range(1, CHOICES):
-        tl.store(probabilities + lane * CHOICES + later, tl.zeros((16,), tl.float32), mask=scripted)
+        tl.store(probabilities + lane * CHOICES + later, lane * 0.0, mask=scripted)
 
 
 @early_kernel

@@ -13,7 +13,11 @@ __all__ = ["pair"]
 
 pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
 
-CELLS = [*(("dense", way) for way in ("block", "tree", "lookup")), ("experts", "block"), ("qwen3_5", "block")]
+CELLS = [
+    *(("dense", way) for way in ("block", "tree", "lookup")),
+    ("dense, DFlash 2", "own trees"),
+    *((family, "block") for family in ("experts", "qwen3_5")),
+]
 
 
 @pytest.mark.parametrize(("pair", "way"), CELLS, indirect=["pair"])
