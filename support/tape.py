@@ -16,45 +16,34 @@ from engine.commands import Ask, Close, Command, Stop
 from engine.events import EngineReady, Event, PrefillDone, Step, TurnFinished, TurnStarted
 from engine.rounds.statistics import TurnMeter
 
-BATCH = 64
-"""Steps that come at once where no pace is kept, so that the screen keeps up."""
+TOKENS_PER_SECOND = 1000.0
 READY = EngineReady("demo/gemma4-tiny", "demo/dflash-b16", "cuda", "bfloat16", 16, 131_072, 0.0)
 """Says that it runs on a GPU: beside one the screen may draw as often as it likes."""
 
 
-def recorded_steps(trace: str = "html") -> list[Step]:
+def recorded_steps() -> list[Step]:
     """The steps of a bundled trace, without what ends its answer."""
-    steps = read_recording(find_recording(trace)).steps
+    steps = read_recording(find_recording("html")).steps
     return [step for step in steps if all(token.channel == "answer" for token in step.emitted)]
 
 
-def endless(steps: list[Step], turn: int, tokens_per_second: float) -> Iterator[Step]:
-    """``steps`` again and again, timed so that they make so many tokens per second."""
+def endless(steps: list[Step], turn: int) -> Iterator[Step]:
+    """``steps`` again and again, timed so that they make ``TOKENS_PER_SECOND``."""
     tokens = 0
     for index, step in zip(count(), cycle(steps), strict=False):
         tokens += len(step.emitted)
-        yield replace(step, turn=turn, index=index, time=tokens / tokens_per_second, context_length=40 + tokens)
+        yield replace(step, turn=turn, index=index, time=tokens / TOKENS_PER_SECOND, context_length=40 + tokens)
 
 
 class Tape:
-    """Answers the first question with ``loaded`` tokens at once, if any, and every other one for ``seconds`` at
-    ``tokens_per_second``. A source like the engine."""
+    """Answers every question for ``seconds``. A source like the engine."""
 
     capabilities = Capabilities()
     recording = None
 
-    def __init__(
-        self,
-        emit: Callable[[Event], None],
-        *,
-        steps: list[Step] | None = None,
-        tokens_per_second: float = 1000.0,
-        seconds: float = 60.0,
-        loaded: int = 0,
-    ) -> None:
-        self._emit = emit
-        self._steps = steps or recorded_steps()
-        self._pace, self._seconds, self._loaded = tokens_per_second, seconds, loaded
+    def __init__(self, emit: Callable[[Event], None], seconds: float) -> None:
+        self._emit, self._seconds = emit, seconds
+        self._steps = recorded_steps()
         self._queue: SimpleQueue[Command] = SimpleQueue()
         self._thread = threading.Thread(target=self._main, name="tape", daemon=True)
 
@@ -79,17 +68,9 @@ class Tape:
         self._emit(TurnStarted(ask.turn, 40, 0, ask.settings.to_dict()))
         self._emit(PrefillDone(ask.turn, 1.0))
         meter, text = TurnMeter(), []
-        most, self._loaded = self._loaded, 0
-        started, tokens, interrupt = time.monotonic(), 0, None
-        for step in endless(self._steps, ask.turn, self._pace):
-            tokens += len(step.emitted)
-            if (most and tokens > most) or (not most and step.time > self._seconds):
-                break
-            if most:
-                interrupt = self._wait(1 / 30 if step.index % BATCH == 0 else 0.0)
-            else:
-                interrupt = self._wait(started + step.time - time.monotonic())
-            if interrupt:
+        started, interrupt = time.monotonic(), None
+        for step in endless(self._steps, ask.turn):
+            if step.time > self._seconds or (interrupt := self._wait(started + step.time - time.monotonic())):
                 break
             self._emit(step)
             meter.add(step)

@@ -118,13 +118,6 @@ def conversation(sizes: tuple[int, ...] = (40, 3, 90)) -> list[Event]:
     return events
 
 
-def test_everything_comes_in_order(tmp_path: Path) -> None:
-    run = run_of(700)
-    with replay(write(tmp_path / "run.jsonl", run)) as (source, events):
-        until(lambda: source.ended)
-    assert events == run and source.played == 700
-
-
 def test_a_run_that_would_be_over_at_once_starts_slowed() -> None:
     with replay(find_recording("gpu"), None) as (source, _):
         until(lambda: source.record is not None and source.pace < 1)

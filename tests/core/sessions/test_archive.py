@@ -129,15 +129,6 @@ def test_a_conversation_goes_on_in_its_own_file(tmp_path: Path) -> None:
     assert path.read_bytes().startswith(whole)
 
 
-def test_one_window_at_a_time_goes_on_with_a_conversation(tmp_path: Path) -> None:
-    path = write(tmp_path, "one")
-    _, log = reopen(path)
-    with pytest.raises(ArchiveError, match="open in another window"):
-        reopen(path)
-    log.close()
-    reopen(path)[1].close()
-
-
 @pytest.mark.parametrize(
     "content", ["", "hello\n", '{"type": "session", "version": 99, "created": ""}\n', '{"type": 1}\n']
 )
@@ -149,14 +140,6 @@ def test_what_is_no_conversation_is_told(tmp_path: Path, content: str) -> None:
     assert caught.value.hint
     with pytest.raises(ArchiveError, match="can't be read"):
         open_session(tmp_path / "missing.jsonl")
-
-
-def test_a_line_that_lacks_its_parts_costs_only_itself(tmp_path: Path) -> None:
-    path = write(tmp_path, "one")
-    path.write_text(path.read_text() + '{"type": "user"}\nnonsense\n')
-    conversation = open_session(path)
-    assert [turn.question for turn in conversation.turns] == ["one"] and conversation.damaged == 2
-    assert list_sessions(tmp_path)[0].questions == ("one",)
 
 
 def test_markdown_quotes_the_questions_and_keeps_the_answers_verbatim(tmp_path: Path) -> None:

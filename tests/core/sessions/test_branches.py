@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -134,41 +133,3 @@ def test_what_can_be_read_of_a_muddled_file_is_read(
     conversation.tree.outline()
     for turn in conversation.tree:
         turn.events()
-
-
-def test_a_file_cut_anywhere_keeps_what_stands_before_the_cut(tmp_path: Path) -> None:
-    log = SessionLog.create(tmp_path)
-    say(log, 1, "one", ["1"])
-    for turn in range(2, 6):
-        log.user(turn, "again", parent=1)
-        say_more = [f"{turn}"]
-        log.record(TurnStarted(turn, 1, 0, {}))
-        say(log, turn + 10, "more", say_more)
-    log.close()
-    whole, dice = log.path.read_bytes(), random.Random(5)
-    head = whole.index(b"\n") + 1
-    everything = shape(load_session(log.path))
-    for cut in dice.sample(range(head, len(whole)), 60):
-        log.path.write_bytes(whole[:cut])
-        known = [(number, parent) for number, parent, _ in shape(load_session(log.path))]
-        assert known == [(number, parent) for number, parent, _ in everything][: len(known)]
-
-
-def test_no_change_of_any_byte_makes_it_stumble(tmp_path: Path) -> None:
-    log = SessionLog.create(tmp_path)
-    for turn in range(1, 5):
-        log.user(turn, "q", parent=max(turn - 2, 0))
-        log.record(TurnStarted(turn, 1, 0, {}))
-    log.branch(2, "name")
-    log.here(1)
-    log.close()
-    whole, dice = log.path.read_bytes(), random.Random(6)
-    for _ in range(400):
-        data = bytearray(whole)
-        for _ in range(dice.randrange(1, 4)):
-            data[dice.randrange(whole.index(b"\n") + 1, len(data))] = dice.choice(b'0123456789"{}[],:nu\n -')
-        log.path.write_bytes(data)
-        conversation = load_session(log.path)
-        assert len(conversation.tree.outline()) == len(conversation.tree)
-        [turn.events() for turn in conversation.tree]
-        list_sessions(tmp_path)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from dflash_tui.core.sessions.search import Search, excerpt
 from dflash_tui.core.sessions.sessions import SessionLog, append_title
 
@@ -28,12 +26,6 @@ def test_everything_said_is_found_the_latest_first(tmp_path: Path) -> None:
     assert found(tmp_path, '"fly over"') and not found(tmp_path, '"over fly"')
     assert found(tmp_path, "dron")[0] == ("about drones", 1, "question"), "a word may be cut short"
     assert found(tmp_path, "  ") == found(tmp_path, '"') == found(tmp_path, "nothing") == []
-
-
-@pytest.mark.parametrize("words", ["AND", "NEAR(", "a*", "text:sea", "(", "-", "sea'", "^", "\0"])
-def test_what_a_query_language_would_take_for_itself_is_words(tmp_path: Path, words: str) -> None:
-    write(tmp_path, "and near sea")
-    found(tmp_path, words)
 
 
 def test_words_without_blanks_are_found_within(tmp_path: Path) -> None:

@@ -100,18 +100,6 @@ def test_thought_and_control_tokens_stay_out_of_the_answer(tmp_path: Path) -> No
     assert (turn.answer, turn.thought, turn.reason) == ("yes", "hm", None)
 
 
-def test_an_error_is_part_of_its_turn(tmp_path: Path) -> None:
-    log = SessionLog.create(tmp_path)
-    log.user(1, "q")
-    log.record(EngineError("generation", "It broke.", "Try again.", turn=1))
-    log.record(TurnFinished(1, "error", ""))
-    log.close()
-    conversation = load_session(log.path)
-    error = conversation.turns[0].error
-    assert error is not None and (error.message, conversation.turns[0].reason) == ("It broke.", "error")
-    assert conversation.messages() == ()
-
-
 @pytest.mark.parametrize("course", ["rrw", "rww", "wrrw", "wr"])
 def test_a_refused_question_and_what_is_behind_it_are_kept(course: str, tmp_path: Path) -> None:
     log = SessionLog.create(tmp_path)
@@ -233,22 +221,6 @@ def test_writing_after_close_does_nothing(tmp_path: Path) -> None:
     size = log.path.stat().st_size
     log.user(2, "late")
     assert (log.path.stat().st_size, log.failure) == (size, None)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "not a conversation"),
-        (b'{"type": "user"}\n', "not a conversation"),
-        (b"hello\n", "not a conversation"),
-        (b'{"type": "session", "version": 99, "created": ""}\n', "newer dflash-chat"),
-    ],
-)
-def test_other_files_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "x.jsonl"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=message):
-        load_session(path)
 
 
 def test_the_state_variable_moves_the_sessions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The published configs, read into the values they are known to have, and the parameters that follow from them."""
+"""The published configs, read into the values they are known to have."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from engine.errors import WeightsFailure
 from engine.layer_config import MoeConfig, RopeConfig
 from engine.models.dflash.config import DFlashConfig
-from engine.models.dflash.modules import DFlashDrafter
 from engine.models.gemma4.config import Gemma4Config
 from support.checkpoints import FULL, SLIDING, target_config
 
@@ -25,18 +23,18 @@ def read(name: str) -> dict[str, Any]:
     return config
 
 
-# --- targets. name: layers, hidden, dense, query heads, key heads of sliding and of full layers, parameters
+# --- targets. name: layers, hidden, dense, query heads, key heads of sliding and of full layers
 
 TARGETS = {
-    "gemma-4-26B-A4B-it": (30, 2816, 2112, 16, 8, 2, 25_233_141_790),
-    "gemma-4-31B-it": (60, 5376, 21504, 32, 16, 4, 30_697_345_340),
-    "gemma-4-12B-it": (48, 3840, 15360, 16, 8, 1, 11_907_350_320),
+    "gemma-4-26B-A4B-it": (30, 2816, 2112, 16, 8, 2),
+    "gemma-4-31B-it": (60, 5376, 21504, 32, 16, 4),
+    "gemma-4-12B-it": (48, 3840, 15360, 16, 8, 1),
 }
 
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_targets(name: str) -> None:
-    depth, hidden, dense, heads, sliding_kv, full_kv, _ = TARGETS[name]
+    depth, hidden, dense, heads, sliding_kv, full_kv = TARGETS[name]
     config = Gemma4Config.from_json(read(name))
     assert (len(config.layers), config.hidden_size, config.intermediate_size) == (depth, hidden, dense)
     assert (config.vocab_size, config.max_context) == (262144, 262144)
@@ -80,18 +78,18 @@ def test_per_layer_embeddings_are_refused(name: str) -> None:
     assert "26B" in caught.value.hint
 
 
-# --- drafters. name: hidden, MLP, query heads, tapped layers, target's depth, parameters
+# --- drafters. name: hidden, MLP, query heads, tapped layers, target's depth
 
 DRAFTERS = {
-    "gemma-4-26B-A4B-it-DFlash": (2816, 5632, 32, (1, 6, 11, 17, 22, 27), 30, 429_689_088),
-    "gemma-4-31B-it-DFlash": (5376, 10752, 64, (1, 12, 23, 35, 46, 57), 60, 1_535_967_488),
-    "gemma4-12B-it-DFlash": (3840, 7680, 32, (1, 10, 19, 27, 36, 45), 48, 727_496_960),
+    "gemma-4-26B-A4B-it-DFlash": (2816, 5632, 32, (1, 6, 11, 17, 22, 27), 30),
+    "gemma-4-31B-it-DFlash": (5376, 10752, 64, (1, 12, 23, 35, 46, 57), 60),
+    "gemma4-12B-it-DFlash": (3840, 7680, 32, (1, 10, 19, 27, 36, 45), 48),
 }
 
 
 @pytest.mark.parametrize("name", DRAFTERS)
 def test_drafters(name: str) -> None:
-    hidden, dense, heads, taps, depth, _ = DRAFTERS[name]
+    hidden, dense, heads, taps, depth = DRAFTERS[name]
     config = DFlashConfig.from_json(read(name))
     assert (config.hidden_size, config.intermediate_size, config.rms_norm_eps) == (hidden, dense, 1e-6)
     assert (config.block_size, config.mask_token_id) == (16, 4)
@@ -103,35 +101,6 @@ def test_drafters(name: str) -> None:
         assert layer.scale == 128**-0.5 and layer.rope == RopeConfig(1e6, 128)
         sliding = layer.kind == SLIDING
         assert (layer.causal, layer.window) == ((True, 2048) if sliding else (False, None))
-
-
-@pytest.mark.parametrize("name", DRAFTERS)
-def test_drafter_parameters(name: str) -> None:
-    with torch.device("meta"):
-        model = DFlashDrafter(DFlashConfig.from_json(read(name)))
-    tensors = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
-    hidden, dense, heads, taps, _, total = DRAFTERS[name]
-    assert sum(parameter.numel() for parameter in model.parameters()) == total
-    assert len(tensors) == 3 + 5 * 11 and tensors["fc.weight"] == (hidden, len(taps) * hidden)
-    layer = {name.removeprefix("layers.4."): shape for name, shape in tensors.items() if name.startswith("layers.4.")}
-    assert layer == {
-        "input_layernorm.weight": (hidden,),
-        "post_attention_layernorm.weight": (hidden,),
-        "self_attn.q_proj.weight": (heads * 128, hidden),
-        "self_attn.k_proj.weight": (1024, hidden),
-        "self_attn.v_proj.weight": (1024, hidden),
-        "self_attn.o_proj.weight": (hidden, heads * 128),
-        "self_attn.q_norm.weight": (128,),
-        "self_attn.k_norm.weight": (128,),
-        "mlp.gate_proj.weight": (dense, hidden),
-        "mlp.up_proj.weight": (dense, hidden),
-        "mlp.down_proj.weight": (hidden, dense),
-    }
-    assert tensors.keys() - {f"layers.{n}.{key}" for n in range(5) for key in layer} == {
-        "fc.weight",
-        "hidden_norm.weight",
-        "norm.weight",
-    }
 
 
 def test_a_drafter_without_layer_types_is_all_full() -> None:

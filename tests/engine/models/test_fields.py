@@ -38,12 +38,6 @@ OF_TARGETS = {"eos_token_id", "max_position_embeddings", "tie_word_embeddings", 
 """Fields that drafters' configs repeat of their targets'; their layers' kinds say which have a window."""
 
 
-class Seen(Fields):
-    """Fields that remember which of them were asked for."""
-
-    asked: set[str]
-
-
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     names: set[str] = set()

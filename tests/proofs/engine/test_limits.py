@@ -169,6 +169,13 @@ PROGRAM = "```python\ndef f():\n    pass\n```"
         ),
         *((PROGRAM, text, True) for text in ("write tests for it", "now write a test for it", "continue")),
         *((COUNTER, text, False) for text in ("Make it blue", "dark blue background", "call it Summer")),
+        *((COUNTER, text, False) for text in ("add a reset button", "with reset", "use a white background")),
+        *((COUNTER, text, False) for text in ("with a reset button", "on a white background please")),
+        *(
+            (COUNTER, text, True)
+            for text in ("a reset button please", "make the background white", "change the heading to Clicks")
+        ),
+        *((PAGE, text, True) for text in ("add a reset button", "with reset")),
         *((COUNTER, text, True) for text in ("slower", "bigger", "60 drones", "with trails", "add a heading")),
         *(
             (PROGRAM, text, True)
