@@ -18,7 +18,7 @@ from ...weights.fp8 import fp8_words
 from ...weights.matrix import FP8, Matrix, eight_numbers, group_of, restored
 from ...weights.weight import Weight
 from .thread_loads import joined, neighbours, two_scales
-from .tile_shape import TileShape, ahead_of, depend_on, length_of, parts_of, place_of
+from .tile_shape import TileShape, ahead_of, depend_on, goes_past, length_of, parts_of, start_of_step
 
 
 @constexpr_function
@@ -55,22 +55,15 @@ def spread(values: tl.tensor) -> tl.tensor:
     return tl.reshape(values, [values.shape[0] // 8, 8])[:, None, :, None]
 
 
-@constexpr_function
-def goes_past(step: int, weight_depth: int, depth: int, block: int, splits: int, turned: bool) -> bool:
-    """Whether a step, counted from 0, may reach behind the weight's depth, which is shared by splits of a depth."""
-    uneven = depth % block != 0 or weight_depth != depth * splits
-    return bool(uneven and (turned or splits > 1 or (step + 1) * block > weight_depth))
-
-
 @jit
 def first_words(
     first: tl.tensor, column: tl.tensor, start: tl.tensor, there: tl.tensor, weight: Matrix, cut: TileShape
 ) -> tuple[tl.tensor, ...]:
     """Loads, without waiting, the words with which ``multiply_packed`` begins, if such a product is ``there``. None of
     them depends on rows, so it may stand before ``wait_for_inputs``."""
-    words = (_load_words(first, column, start, 0, there, weight, cut),)
+    words = (_words_of_step(first, column, start, 0, there, weight, cut),)
     for step in tl.static_range(1, ahead_of(cut.DEPTH, cut.BLOCK_K, cut.AHEAD)):
-        words = words + (_load_words(first, column, start, step, there, weight, cut),)  # type: ignore[assignment]  # noqa: RUF005
+        words = words + (_words_of_step(first, column, start, step, there, weight, cut),)  # type: ignore[assignment]  # noqa: RUF005
     return words
 
 
@@ -101,7 +94,7 @@ def multiply_packed(
             let_next_start()
         total = _multiplied(total, words[step % ahead], x, weight, rows)
         if step < steps - ahead:
-            words = _with(words, step % ahead, _load_words(first, column, start, step + ahead, True, weight, cut))
+            words = _with(words, step % ahead, _words_of_step(first, column, start, step + ahead, True, weight, cut))
         if step < steps - 1:
             x = load_rows(rows, first, column, start, step + 1, weight, cut)
     return total
@@ -220,13 +213,23 @@ def _sources(weight: Matrix, first: tl.tensor, column: tl.tensor) -> tuple[tl.te
 
 
 @jit
-def _load_words(
-    first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.tensor, there: tl.tensor, weight: Matrix,
+def _words_of_step(
+    first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.constexpr, there: tl.tensor, weight: Matrix,
     cut: TileShape,
 ) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
-    """Words of a step, counted from 0, of [BLOCK_N / 8, parts, 8, 4] addresses (``neighbours``), and their scales; if
-    such a step is ``there``. Past the edges others are read, that do no harm: rows are zero there, or sums
-    aren't stored."""
+    at = start_of_step(step, start, column, first, weight.N, cut)
+    past: tl.constexpr = goes_past(step, weight.K, cut.DEPTH, cut.BLOCK_K, cut.SPLITS, cut.TURNED)
+    return _load_words(first, column, at, past, there, weight, cut)  # type: ignore[no-any-return]
+
+
+@jit
+def _load_words(
+    first: tl.tensor, column: tl.tensor, at: tl.tensor, past: tl.constexpr, there: tl.tensor, weight: Matrix,
+    cut: TileShape,
+) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
+    """Words of the step at a depth, of [BLOCK_N / 8, parts, 8, 4] addresses (``neighbours``), and their scales; if
+    such a step is ``there``. Where it goes ``past`` the edges others are read, that do no harm: rows are zero there, or
+    sums aren't stored."""
     parts: tl.constexpr = parts_of(cut.PARTS, cut.BLOCK_K)
     wide: tl.constexpr = cut.BLOCK_K // parts
     per_block: tl.constexpr = words_of_block(weight.FORMAT)
@@ -235,10 +238,8 @@ def _load_words(
     blocks: tl.constexpr = weight.K // 32
     tl.static_assert(per_lane <= 4, "a thread reads 16 bytes at once, no more")
     data, scales = _sources(weight, first, column)
-    at = start + place_of(step * cut.BLOCK_K, column, first, weight.N, cut.DEPTH, cut.BLOCK_K, cut.TURNED)
     lane = tl.arange(0, 4)[None, None, None, :]
     block = lane // lanes + tl.arange(0, parts)[None, :, None, None] * (wide // 32)
-    past: tl.constexpr = goes_past(step, weight.K, cut.DEPTH, cut.BLOCK_K, cut.SPLITS, cut.TURNED)
     if past:
         block = tl.minimum(block, blocks - 1 - at // 32)
     eight = tl.arange(0, cut.BLOCK_N // 8)[:, None, None, None]
@@ -285,23 +286,31 @@ def _each_scale(pairs: tl.tensor, weight: Matrix) -> tl.tensor:
 
 @jit
 def load_rows(
-    rows: tl.tensor, first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.tensor, weight: Matrix,
+    rows: tl.tensor, first: tl.tensor, column: tl.tensor, start: tl.tensor, step: tl.constexpr, weight: Matrix,
     cut: TileShape,
 ) -> tuple[tl.tensor, tl.tensor]:  # fmt: skip
-    """What a step, counted from 0, multiplies of the rows, of [rows / 8, parts, 8, 4] addresses (``neighbours``): in
-    formats of 4 bits that of the blocks' first 16 numbers, and that of the others; in FP8 pieces are 8 numbers
-    apart."""
+    """What a step, counted from 0, multiplies of the rows, of [rows / 8, parts, 8, 4] addresses (``neighbours``): of
+    4 bits that of the blocks' first 16 numbers, and that of the others; in FP8 pieces are 8 numbers apart."""
+    at = start_of_step(step, start, column, first, weight.N, cut)
+    past: tl.constexpr = goes_past(step, weight.K, cut.DEPTH, cut.BLOCK_K, cut.SPLITS, cut.TURNED)
+    return _load_rows(rows, at, past, weight, cut)  # type: ignore[no-any-return]
+
+
+@jit
+def _load_rows(
+    rows: tl.tensor, at: tl.tensor, past: tl.constexpr, weight: Matrix, cut: TileShape
+) -> tuple[tl.tensor, tl.tensor]:
+    """``load_rows`` of the step at a depth, with zeros where it goes ``past`` the edge."""
     parts: tl.constexpr = parts_of(cut.PARTS, cut.BLOCK_K)
     wide: tl.constexpr = cut.BLOCK_K // parts
     words: tl.constexpr = words_of_lane(wide, weight.FORMAT)
     lanes: tl.constexpr = words_of_block(weight.FORMAT) // words
-    at = start + place_of(step * cut.BLOCK_K, column, first, weight.N, cut.DEPTH, cut.BLOCK_K, cut.TURNED)
     lane = tl.arange(0, 4)[None, None, None, :]
     depth = tl.arange(0, parts)[None, :, None, None] * wide + lane // lanes * 32 + lane % lanes * (4 * words)
     if weight.FORMAT == FP8 and words < 4:  # two of a word's numbers stand 8 further on
         depth -= lane % 2 * 4
     there = True
-    if goes_past(step, weight.K, cut.DEPTH, cut.BLOCK_K, cut.SPLITS, cut.TURNED):
+    if past:
         there = depth < weight.K - at
     sources = rows + depth + at
     low = _pieces(sources, there, weight, words)

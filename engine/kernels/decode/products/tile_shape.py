@@ -59,6 +59,23 @@ class TileShape(NamedTuple):
 
 
 @constexpr_function
+def goes_past(step: int, weight_depth: int, depth: int, block: int, splits: int, turned: bool) -> bool:
+    """Whether a step, counted from 0, may reach behind the weight's depth, which is shared by splits of a depth."""
+    uneven = depth % block != 0 or weight_depth != depth * splits
+    return bool(uneven and (turned or splits > 1 or (step + 1) * block > weight_depth))
+
+
+@jit
+def start_of_step(
+    step: tl.constexpr, start: tl.tensor, column: tl.tensor, first: tl.tensor, N: tl.constexpr, cut: TileShape
+) -> tl.tensor:
+    """The depth at which a step, counted from 0, stands, as ``place_of`` says: no constant, so that what loads a step
+    is one function for all of them, which Triton writes out once."""
+    at = start + place_of(step * cut.BLOCK_K, column, first, N, cut.DEPTH, cut.BLOCK_K, cut.TURNED)
+    return tl.full([], at, tl.int32)
+
+
+@constexpr_function
 def parts_of(parts: int, step: int) -> int:
     """How many warps share a step: each takes at least one block."""
     return min(parts, step // 32)
