@@ -19,14 +19,13 @@ from engine.lab.bench.command import main, run
 from engine.lab.bench.floor import Floor, floor_of
 from engine.lab.bench.measure import Bench, acceptance_script
 from engine.lab.bench.routing import force_routing, forced_scores
-from engine.lab.bench.shapes import PUBLISHED, Shape, published_config, read_shape
+from engine.lab.bench.shapes import Shape, read_shape
 from engine.lab.bench.weights import random_pair
 from engine.measured.ceiling import Ceiling
 from engine.models.packed import shape_of
 from tests.engine.small_decoders import run_turn, settings
 
 CPU = torch.device("cpu")
-ROOT = Path(__file__).parents[5]
 
 
 def floor(
@@ -42,12 +41,6 @@ def bench() -> Iterator[Bench]:
 
 
 # --- shapes and bytes
-
-
-def test_the_shapes_are_the_published_ones() -> None:
-    for file in (file for pair in PUBLISHED.values() for file in pair):
-        published = ROOT / "tests" / "engine" / "configs" / f"{file}.config.json"
-        assert published_config(file) == json.loads(published.read_text())
 
 
 def test_floor_of_the_26b_pair() -> None:
@@ -116,9 +109,6 @@ def test_rounds_follow_the_script(bench: Bench) -> None:
     assert all(done.emitted[:-1] == done.draft_ids[: done.num_accepted] for done in speculative)
     assert decoder.prefix.tokens == [*bench.random_ids(20), *answer.ids[:-1]]
     assert decoder.draft_cache is not None and decoder.draft_cache.length <= decoder.cache.length
-
-
-# --- figures
 
 
 # --- the command
