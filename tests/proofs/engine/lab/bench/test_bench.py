@@ -140,17 +140,9 @@ def test_rounds_of_the_device_are_measured_alike(monkeypatch: pytest.MonkeyPatch
     assert figures["width"] == 1 and figures["round_ms"] > 0 and figures["acceptance_length"] == 1
 
 
-@pytest.mark.parametrize(
-    ("words", "about"),
-    [
-        ("--count 0", "must be 1 or more"),
-        ("--target no-such-folder", "no-such-folder"),
-        ("--shape tiny --layers 7", "multiple of 6"),
-    ],
-)
-def test_what_cannot_be_measured_is_said_in_words(words: str, about: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(words.split()) == 2
-    assert about in capsys.readouterr().err
+def test_what_cannot_be_measured_is_said_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--count", "0"]) == 2
+    assert "must be 1 or more" in capsys.readouterr().err
 
 
 def test_what_has_no_room_is_told_before_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
