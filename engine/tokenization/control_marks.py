@@ -17,11 +17,13 @@ may look for marks in its messages, is rendered; the tokenizer never sees it."""
 class ControlMarks:
     """The texts that a tokenizer would take for control tokens."""
 
-    def __init__(self, marks: Iterable[str], of_thoughts: Iterable[str] = ()) -> None:
-        """``of_thoughts``: marks around a thought, which stay in the model's own messages: templates look for them
-        there, and leave earlier thoughts out."""
-        of_turns, of_both = set(marks) - set(of_thoughts), set(marks) | set(of_thoughts)
-        self._in_answers, self._elsewhere = _pattern(of_turns), _pattern(of_both)
+    def __init__(self, marks: Iterable[str], of_thoughts: tuple[str, str] | None = None) -> None:
+        """``of_thoughts``: the marks around a thought. With one may the model's own messages begin, as templates look
+        for them there, and leave earlier thoughts out; its opening mark may lie in the prompt before."""
+        of_both = {*marks, *(of_thoughts or ())}
+        self._in_thoughts, self._elsewhere = _pattern(of_both.difference(of_thoughts or ())), _pattern(of_both)
+        opens, closes = map(re.escape, of_thoughts or ("", ""))
+        self._thought = re.compile(rf"\s*(?:{opens})?(?:(?!{opens}).)*?{closes}" if of_thoughts else "", re.DOTALL)
 
     def broken(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[list[Message], list[Tool], str]:
         """The messages and tools with each mark in them broken behind its first character, and what breaks them, which
@@ -44,7 +46,8 @@ class ControlMarks:
         broken_messages = [
             replace(
                 message,
-                content=break_in(message.content, self._in_answers if message.role == "assistant" else self._elsewhere),
+                content=break_in(message.content[: (end := self._thought_end(message))], self._in_thoughts)
+                + break_in(message.content[end:]),
                 calls=tuple(ToolCall(**break_in(asdict(call))) for call in message.calls),
                 name=break_in(message.name),
                 call_id=break_in(message.call_id),
@@ -52,6 +55,11 @@ class ControlMarks:
             for message in messages
         ]
         return broken_messages, [Tool(**break_in(asdict(tool))) for tool in tools], breaker
+
+    def _thought_end(self, message: Message) -> int:
+        """Where the thought ends with which a message of the model's begins; 0 without one."""
+        thought = self._thought.match(message.content) if message.role == "assistant" else None
+        return 0 if thought is None else thought.end()
 
 
 def _texts(value: Any) -> list[str]:

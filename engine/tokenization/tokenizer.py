@@ -98,10 +98,10 @@ class ChatTokenizer:
         self.special_ids = frozenset(self.thought_ids).union(special)
         self._num_rows = self._rows(folder, text_config(config).get("vocab_size"))
         marks = {str(token) for index, token in added.items() if token.special or index >= self._num_rows}
-        thought = {chat.thought_open, chat.thought_close} & set(by_text)
-        if chat.headers is not None:  # the marks around a thought are those around every message
-            marks, thought = {*marks, *thought, chat.headers.end} & set(by_text), set()
-        self._marks = ControlMarks(marks, thought)
+        thought, known = (chat.thought_open, chat.thought_close), by_text.keys()
+        marks |= {*thought, "" if chat.headers is None else chat.headers.end} & known
+        # With headers the marks around a thought are those around every message.
+        self._marks = ControlMarks(marks, thought if chat.headers is None and known >= {*thought} else None)
         self.end_id: int | None = self._tokenizer.eos_token_id
         """The id that ends texts by the tokenizer's files; None where they don't say."""
         self._check_template(folder)

@@ -45,8 +45,13 @@ def test_what_breaks_marks_is_in_no_message() -> None:
     broken, _, breaker = marks.broken([Message("user", "\ufdd0 <a>b <a> a")])
     assert breaker and breaker != "\ufdd0" and broken[0].content == f"\ufdd0 <{breaker}a>b <{breaker}a> a"
     assert encode_broken(broken[0].content, breaker, lambda part: [len(part)]) == [3, 5, 4]
-    of_answers = ControlMarks(["<a>"], ["<t>"]).broken([Message("user", "<t>"), Message("assistant", "<t><a>")])[0]
-    assert [len(message.content) for message in of_answers] == [4, 7], "a template finds thoughts in the model's words"
+    of_answers = ControlMarks(["<a>"], ("<t>", "</t>"))
+    for role, said, breaks in (
+        ("user", "<t>a</t>", 2), ("assistant", "<t>a</t>b", 0), ("assistant", "a</t>b", 0),
+        ("assistant", "a<t>b</t>", 2), ("assistant", "<t>a", 1), ("assistant", "<t><a></t><a></t><t>", 4),
+    ):  # fmt: skip
+        content = of_answers.broken([Message(role, said)])[0][0].content  # type: ignore[arg-type]
+        assert content.count("\ufdd0") == breaks, f"a template finds in the model's words a thought alone: {content}"
     assert marks.broken([Message("user", "a < b")])[2] == "" and ControlMarks([]).broken([])[2] == ""
     tool, call = Tool("f<a>", "<a>", {"<a>": ["<a>"]}), ToolCall("<a>", {"x": {"<a>": ("<a>",)}}, "<a>")
     result = Message("tool", "", (), "<a>", "<a>")

@@ -57,7 +57,7 @@ def read_deepspec(config: Json) -> DFlashConfig:
         if isinstance(section := config.get(name), Mapping):
             own = {each: value for each, value in section.items() if each not in OF_PICTURES}
             flat[name] = own if own.get("rope_type", own.get("type", "default")) != "mrope" else None
-    flat["layer_types"] = config.get("layer_types") or [FULL] * depth
+    flat["layer_types"] = [FULL] * depth if config.get("layer_types") is None else config["layer_types"]
     flat["is_causal"] = False
     flat["input_embedding_scale"], flat["final_logit_softcapping"] = 1.0, None
     return replace(read_flat(flat, DFlashConfig), leftovers=())
@@ -68,7 +68,9 @@ def read_specforge(config: Json) -> DFlashConfig:
     Raises ``WeightsFailure`` for a damaged one."""
     fields = Fields(config, "the drafter's config.json")
     both = fields.merged(fields.nested("dflash_config", {}))
-    flat = {name: value for name, value in config.items() if name != "dflash_config"} | config.get("dflash_config", {})
+    flat = {name: value for name, value in config.items() if name != "dflash_config"} | (
+        config.get("dflash_config") or {}
+    )
     if not any(name in both for name in CAUSAL):
         flat["is_causal"] = False
     return read_flat(flat, DFlashConfig)

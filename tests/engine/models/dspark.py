@@ -186,6 +186,8 @@ def damages(layout: str) -> list[Damage]:
         del known["hidden_act"]
     fields = [Damage(field, value, words) for field, (values, words) in known.items() for value in values]
     names = ("fc.weight", "norm.weight", "layers.1.mlp.up_proj.weight", BEFORE, AFTER, "confidence_head.proj.bias")
+    if layout.startswith("DeepSpec"):  # which brings its tables
+        fields += [Damage("lm_head.weight", what, ("lm_head",)) for what in ("cut", "doubled", "NaN", "other")]
     return fields + [
         Damage(name, what, (name,)) for name in names for what in ("lost", "cut", "doubled", "NaN", "other")
     ]

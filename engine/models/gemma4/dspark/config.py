@@ -40,4 +40,4 @@ class GemmaDSparkConfig(DFlashConfig):
 def read_gemma_dspark(config: Json) -> GemmaDSparkConfig:
     """It sees its whole block, scales embeddings as its target does, and brings its tables. Raises ``WeightsFailure``
     for a damaged config, and for what is not computed."""
-    return read_flat(dict(config), GemmaDSparkConfig)
+    return replace(read_flat(dict(config), GemmaDSparkConfig), leftovers=())
