@@ -74,8 +74,6 @@ class Runner:
         self._fingerprints, self._packed, self._limits = fingerprints, packed, limits
         self._limits_told: set[Limit] = set()
         """Limits that have been told already."""
-        self.costs_seconds = 0.0
-        """Seconds that timing the costs took; 0 where they are known from an earlier start."""
         self._timed = False
         """Whether costs were timed already, or nobody could time them."""
         self._threads = thread_choice(decoder.target) if decoder.device.type == "cpu" else None
@@ -280,10 +278,7 @@ class Runner:
 
     def _time_rounds(self) -> CostTable | None:
         ids = self.tokenizer.prompt([Message("user", VARIED)], thinking=False).ids
-        started = perf_counter()
-        costs = time_rounds(self.decoder, list(dict.fromkeys(ids)))
-        self.costs_seconds = perf_counter() - started
-        return costs
+        return time_rounds(self.decoder, list(dict.fromkeys(ids)))
 
 
 def _asked(ask: Ask) -> tuple[str, list[str]]:

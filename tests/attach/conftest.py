@@ -72,7 +72,7 @@ def only_error(events: list[Any]) -> EngineError:
     return error
 
 
-def relayed_stream(rounds: int = 12) -> bytes:
+def relayed_stream() -> bytes:
     """What our own server sends, from a scripted engine."""
     told: Queue[Any] = Queue()
     engine = ScriptedEngine(told.put, round_seconds=0.0, trees=True)
@@ -81,7 +81,7 @@ def relayed_stream(rounds: int = 12) -> bytes:
     events: list[Any] = []
     while not events or not isinstance(events[-1], TurnFinished):
         event = told.get(timeout=60)
-        if not isinstance(event, EngineReady) and (not isinstance(event, Step) or event.index < rounds):
+        if not isinstance(event, EngineReady) and (not isinstance(event, Step) or event.index < 12):
             events.append(event)
     engine.send(Close())
     chunks = [{"choices": [{"index": 0, "delta": {}}], "dflash": [event_to_dict(event)]} for event in events]

@@ -101,6 +101,7 @@ class GaugePanel(Container):
 
     DEFAULT_CSS = """
     GaugePanel { layout: vertical; overflow: hidden; }
+    GaugePanel > Gauge { display: none; }  /* until it has its place */
     GaugePanel > .missing { height: 1; width: auto; color: $verdict-pending; }
     """
 

@@ -151,10 +151,9 @@ class TokenLog(ScrollView, can_focus=True):
         if top < self.size.height:
             self.refresh(Region(0, top, self.size.width, self.size.height - top))
 
-    def show_character(self, offset: int, *, low: bool = False) -> None:
-        """Scroll so that a character, of all that are there, stands near the top, or the bottom: what is before it."""
-        above = self.size.height - 1 if low else 1
-        self.scroll_to(y=max(self._document.row_showing(offset) - above, 0), animate=False, immediate=True)
+    def show_character(self, offset: int) -> None:
+        """Scroll so that a character, of all that are there, stands near the top."""
+        self.scroll_to(y=max(self._document.row_showing(offset) - 1, 0), animate=False, immediate=True)
 
     def scroll_among(self, offsets: Sequence[int], by: int) -> None:
         """Scroll to the nearest of these characters above (-1) or below (1) the top; or to the end that lies there."""

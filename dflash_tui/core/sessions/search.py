@@ -69,9 +69,9 @@ class Search:
         “several in quotes” stand as they are."""
         return _found(_files(self._directory), words, most)
 
-    def known(self, words: str, most: int = MOST) -> Iterator[Hit]:
+    def known(self, words: str) -> Iterator[Hit]:
         """The hits in what :meth:`read` has read so far."""
-        return _found(tuple(self._read), words, most)
+        return _found(tuple(self._read), words, MOST)
 
     def read(self) -> Iterator[int]:
         """Reads the conversations, the latest first; gives how many are left to read. On any thread."""

@@ -68,12 +68,11 @@ def reference_candidates(logits: Tensor, rest: bool = False) -> Candidates:
     """Those of fp32 logits [n, vocab], perhaps with the ``rest``; of equal logits the lowest token goes first, which
     ``topk`` doesn't promise."""
     count = min(CANDIDATES, logits.shape[-1])
-    least = logits.topk(count).values[:, -1]
-    best = []
-    for row, lowest in zip(logits, least, strict=True):
-        near = (~(row < lowest)).nonzero()[:, 0]
-        best.append(near[row[near].argsort(descending=True, stable=True)[:count]])
-    tokens = torch.stack(best)
+    values, tokens = logits.topk(min(count + 1, logits.shape[-1]))
+    tokens = tokens[:, :count].clone()
+    for row in (values[:, 1:] == values[:, :-1]).any(-1).nonzero()[:, 0].tolist():
+        near = (~(logits[row] < values[row, count - 1])).nonzero()[:, 0]
+        tokens[row] = near[logits[row, near].argsort(descending=True, stable=True)[:count]]
     rest_of = logits.scatter(-1, tokens, float("-inf")).logsumexp(-1) if rest else None
     return Candidates(tokens, logits.gather(-1, tokens), rest_of)
 

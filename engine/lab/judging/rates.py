@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...speculation.costs import CostTable
-from ...speculation.policy import Policy
-from .play import Played, play
-from .record import DraftRecording
+from .play import Played
 
 RESAMPLES = 400
 
@@ -20,11 +17,6 @@ class PolicyRate(NamedTuple):
     tok_s: float
     low: float
     high: float
-
-
-def rate(policy: Callable[[], Policy], recordings: Sequence[DraftRecording], table: CostTable) -> PolicyRate:
-    """The rate of a policy; each answer gets one of its own, made by ``policy``."""
-    return rate_of([play(policy(), each.anchors, table, each.prompt_length) for each in recordings])
 
 
 def rate_of(played: Sequence[Played]) -> PolicyRate:

@@ -14,7 +14,7 @@ from ...kv_cache.cache import Cache
 from ...models.drafter import Drafter
 from ...models.target import TargetModel
 from ...sampling.sampling import sample
-from ...speculation.trees import CHOICES
+from ...speculation.lookup import num_agreed
 from .play import RecordedChoices, RecordedDraft
 
 CHUNK = 256
@@ -35,18 +35,18 @@ class DraftRecording:
 
 
 @torch.inference_mode()
-def record_blocks(
+def record_drafts(
     target: TargetModel, drafter: Drafter, prompt: Sequence[int], settings: GenerationSettings
-) -> tuple[list[int], list[RecordedChoices]]:
+) -> tuple[list[int], list[RecordedDraft]]:
     """Lets the target write an answer token by token, and drafts a whole block behind every one of them. Returns the
-    answer, and the drafter's best choices behind each of its tokens but the last."""
+    answer, and the draft behind each of its tokens but the last."""
     text: list[int] = []
-    drafts: list[tuple[list[list[int]], list[list[float]]]] = []
+    drafts: list[tuple[list[int], list[float]]] = []
     for token, probabilities in _answer(target, drafter, prompt, settings):
-        best = probabilities.topk(CHOICES)
+        best = probabilities.max(dim=-1)
         text.append(token)
         drafts.append((best.indices.tolist(), best.values.tolist()))
-    return text, [_block(ids, chances, text[start:]) for start, (ids, chances) in enumerate(drafts[:-1], 1)]
+    return text, [_draft(ids, chances, text[start:]) for start, (ids, chances) in enumerate(drafts[:-1], 1)]
 
 
 def _answer(
@@ -84,8 +84,5 @@ def _answer(
         rows = [token]
 
 
-def _block(ids: list[list[int]], chances: list[list[float]], text: list[int]) -> RecordedChoices:
-    token_choices = [
-        choices.index(token) if token in choices else -1 for choices, token in zip(ids, text, strict=False)
-    ]
-    return RecordedChoices(tuple(map(tuple, chances[: len(token_choices)])), tuple(token_choices))
+def _draft(ids: list[int], chances: list[float], text: list[int]) -> RecordedDraft:
+    return RecordedDraft(tuple(chances[: len(text)]), num_agreed(ids, text))

@@ -20,7 +20,7 @@ from ...speculation.calibration import NUM_BINS, bin_of
 from ...speculation.lookup import num_agreed
 from ...tokenization.tokenizer import ChatTokenizer
 from .play import RecordedDraft
-from .record import record_blocks
+from .record import record_drafts
 
 PROMPTS = (
     "Write a quicksort in Python",
@@ -170,9 +170,9 @@ def self_test(
         progress(done, len(prompts))
         ids = tokenizer.prompt([Message("user", prompt)], thinking=False).ids
         settings = GenerationSettings(max_new_tokens=num_tokens)
-        answer, blocks = record_blocks(decoder.target, decoder.drafter, ids, settings)
+        answer, drafts = record_drafts(decoder.target, decoder.drafter, ids, settings)
         texts.append(([*ids, *answer], len(ids)))
-        anchors += [block.chain() for block in blocks]
+        anchors += drafts
         divergences += _compare(decoder, prompt, ids, settings)
     decoder.clear()
     dtype = decoder.target.dtype

@@ -301,10 +301,10 @@ def new_drafter(config: DFlashConfig, target: TargetModel, seed: int) -> DFlashD
     return drafter
 
 
-def save_weights(model: nn.Module, folder: Path, prefix: str = "") -> None:
-    """Writes a model's weights in bf16 to ``model.safetensors``, under their names behind ``prefix``."""
+def save_weights(model: nn.Module, folder: Path) -> None:
+    """Writes a model's weights in bf16 to ``model.safetensors``."""
     tensors = {
-        prefix + name: tensor.detach().to("cpu", torch.bfloat16).contiguous()
+        name: tensor.detach().to("cpu", torch.bfloat16).contiguous()
         for name, tensor in sorted(model.state_dict().items())
     }
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})

@@ -30,10 +30,10 @@ def tensor_name(parameter: str) -> str:
     return parameter if parameter.startswith("lm_head.") else f"model.{parameter}"
 
 
-def gguf_name(parameter: str, top: Mapping[str, str] = OF_GGUF, in_layers: Mapping[str, str] = OF_GGUF_LAYERS) -> str:
-    """The name in a GGUF file of a parameter such as ``layers.3.mlp.up_proj.weight``. ``top``: names outside of layers;
-    ``in_layers``: those within one. The defaults are for a pre-norm decoder without experts."""
-    if parameter in top:
-        return top[parameter]
+def gguf_name(parameter: str, in_layers: Mapping[str, str] = OF_GGUF_LAYERS) -> str:
+    """The name in a GGUF file of a parameter such as ``layers.3.mlp.up_proj.weight``. ``in_layers``: names within a
+    layer; the default is for a pre-norm decoder without experts."""
+    if parameter in OF_GGUF:
+        return OF_GGUF[parameter]
     _, layer, rest = parameter.split(".", 2)
     return f"blk.{layer}.{in_layers[rest]}"

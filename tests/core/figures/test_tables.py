@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hypothesis import given
+from hypothesis import strategies as st
 
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.figures.pass_costs import pass_costs, pass_table
@@ -30,10 +31,10 @@ def played(steps: list[Step]) -> TurnSnapshot:
     return reducer.turn.snapshot
 
 
-@given(rounds())
-def test_every_table_is_even_and_says_something(steps: list[Step]) -> None:
+@given(rounds(), st.lists(st.sampled_from((0.0, 0.001, 7.5, 1e6)), max_size=64))
+def test_every_table_is_even_and_says_something(steps: list[Step], timed_ms: list[float]) -> None:
     history = RoundStore(steps)
-    costs = pass_costs(history.pass_times(-1)) if steps else ()
+    costs = pass_costs(history.pass_times(-1) if steps else (), timed_ms)
     timed = [step for step in steps[1:] if step.verify_ms]
     assert sum(each.passes for each in costs) == len(timed) + sum((step.alone_ms or 0) > 0 for step in steps[1:])
     facts = GaugeFacts(played(steps), max_context=4096, num_prompt_tokens=40, rows=2)

@@ -195,17 +195,6 @@ def test_limits_are_exact(room: int, most: int, speculation: bool, pair: TinyPai
     assert (answer.ids, answer.finish) == (expected, "context" if room < most else "length")
 
 
-def test_a_stop_token_inside_a_block_ends_the_answer(pair: TinyPair, monkeypatch: pytest.MonkeyPatch) -> None:
-    prompt, wanted = prompt_ids(40), settings(block_size=16, max_new_tokens=24)
-    text = plain_answer(pair, prompt, wanted)
-    stop = max(set(text[:14]), key=text.index)
-    set_stops(monkeypatch, pair.target, stop)
-    decoder = with_proposal(pair, oracle((*prompt, *text)))
-    answer = run_turn(decoder, prompt, wanted)
-    assert (answer.ids, answer.finish) == (text[: text.index(stop) + 1], "stop") and len(answer.ids) > 2
-    assert_caches_equal_recomputation(decoder)
-
-
 # --- stopping
 
 

@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from dflash_tui.app.widgets.attached import Attached
 from engine.commands import Ask
-from tests.app.conftest import Driver, Launch
+from tests.app.conftest import Launch
+from tests.app.test_files import attached, here
 
-CODE = "```python\nfor n in range(30):\n    print(f'line {n} \\x1b[31m')\n```\n"
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-    (folder / "notes.txt").write_text("[bold]Cats[/] \x1b[31msleep\u202e a lot.\n")
-    (folder / "two words.md").write_text("# Two\n")
-    (folder / "bin.dat").write_bytes(b"a\0b")
-    return folder
-
-
-def attached(chat: Driver) -> str:
-    return chat.screen.query_one(Attached).render().plain
+__all__ = ["here"]
 
 
 async def test_what_can_t_go_is_told_and_the_question_comes_back(launch: Launch) -> None:

@@ -3,28 +3,11 @@
 from __future__ import annotations
 
 from dflash_tui.core.rounds.travel import Position
-from engine.rounds.store import RoundStore
 from support.scripted_engine import PAGE
-from tests.app.conftest import Driver, Launch
+from tests.app.conftest import Launch
+from tests.app.test_step_view import history, place, shown
 
 LONG = PAGE * 40
-
-
-def lines(chat: Driver) -> list[str]:
-    """The screen as text."""
-    return [strip.text.rstrip() for strip in chat.screen._compositor.render_strips()]
-
-
-def shown(chat: Driver) -> str:
-    return "\n".join(lines(chat))
-
-
-def history(chat: Driver) -> RoundStore:
-    return chat.screen.chat.reducer.turns[-1].rounds
-
-
-def place(chat: Driver) -> Position | None:
-    return chat.screen.viewer.position
 
 
 async def test_the_view_stands_while_the_answer_goes_on(launch: Launch) -> None:

@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
+from engine.lab.judging.play import Played, RecordedChoices, RecordedDraft, play
+from engine.lab.judging.record import DraftRecording
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable
 from engine.speculation.policy import Fixed, Policy
 from engine.speculation.trees import ROWS, accepted_path, best_first
-from support.playing import DraftRecording, Played, RecordedChoices, RecordedDraft, play
 from tests.proofs.engine.recorded import LONG, tree_tables
 
 TREES = tree_tables()

@@ -18,10 +18,11 @@ import torch
 
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.lab.bench.shapes import read_shape
+from engine.lab.judging.play import RecordedChoices, RecordedDraft
+from engine.lab.judging.record import DraftRecording
 from engine.measured.costs import every_width
 from engine.models.dflash.config import DFlashConfig
 from engine.speculation.costs import CostTable, RoundCosts
-from support.playing import DraftRecording, RecordedChoices, RecordedDraft
 
 HERE = Path(__file__).parent
 CONFIDENCE_STEPS, NONE_SAID = 255, 255

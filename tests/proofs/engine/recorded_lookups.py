@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.decoding.text_index import TextIndex
+from engine.lab.judging.play import NOTHING, RecordedDraft, RecordedLookup
 from engine.speculation.lookup import num_agreed
 from engine.speculation.trees import WIDE_ROWS
-from support.playing import NOTHING, RecordedDraft, RecordedLookup
 
 
 def lookups(prompt: Sequence[int], answer: Sequence[int], drafts: Sequence[RecordedDraft] = ()) -> list[RecordedLookup]:

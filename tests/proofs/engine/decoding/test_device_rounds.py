@@ -16,8 +16,6 @@ from engine.decoding.device_rounds import DeviceRounds
 from engine.kernels.round.state import CURSOR, WIDTH
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.measured import costs
-from engine.speculation.auto import Auto
-from engine.speculation.costs import CostTable, RoundCosts
 from tests.engine.decoding.pairs import (
     PROMPT,
     Pair,
@@ -99,28 +97,6 @@ def test_settings_change_between_rounds(pair: Pair) -> None:
 
 
 # --- for measuring
-
-
-@DENSE
-def test_a_chosen_width_changes_no_text_and_is_in_the_books(pair: Pair) -> None:
-    """Half-sure drafts at costs that grow: some verified, some not, some rounds without any."""
-    wanted = settings(max_new_tokens=14, block_size=8, temperature=0.8, seed=4)
-    text = spoken(pair, wanted)
-    device = on_device(pair, mostly_right(text, error_rate=0.6))
-    policy = Auto(CostTable((0,), (RoundCosts(4.0, tuple(2.0 + 0.8 * row for row in range(16))),)))
-    device.use_policy(policy)
-    answer = run_turn(device, PROMPT, replace(wanted, block_size="auto"))
-    assert answer.ids == text[len(PROMPT) :]
-    drafted = [done for done in answer.rounds if done.draft_ids]
-    assert 0 < len(drafted) < len(answer.rounds) - 1
-    assert any(done.verify_width < len(done.draft_ids) + 1 for done in drafted)
-    for done in drafted:
-        assert done.choice is not None
-        assert len(done.target_probabilities) == min(done.num_accepted + 1, done.verify_width - 1)
-        whole = "bonus" if done.verify_width > 1 else "plain"
-        assert done.verdicts[-1] == ("corrected" if done.num_accepted < done.verify_width - 1 else whole)
-    assert sum(policy.worth.first.confidence) > 0
-    assert_caches_equal_recomputation(device)
 
 
 @DENSE

@@ -59,15 +59,3 @@ def test_no_text_depends_on_what_stands_hundreds_of_times(prompt: tuple[int, ...
     alone = run_turn(Decoder(repeating.target, None, LONG_CONTEXT), text, replace(wanted, speculation=False))
     answer = run_turn(with_policy(by_host(repeating, max_context=LONG_CONTEXT), ALONE, BESIDE), text, wanted)
     assert answer.ids == alone.ids and any(done.match for done in answer.rounds)
-
-
-def test_no_text_depends_on_matches_across_turns(repeating: Pair) -> None:
-    """The second prompt is the first one, its answer, and the first one again."""
-    decoder = with_policy(by_host(repeating), ALONE)
-    first = run_turn(decoder, PROMPT[:20], AUTO)
-    text = (*PROMPT[:20], *first.ids, *PROMPT[:20])
-    answer = run_turn(decoder, text, AUTO)
-    alone = run_turn(Decoder(repeating.target, None, CONTEXT), text, replace(AUTO, speculation=False))
-    assert answer.num_reused and answer.ids == alone.ids
-    assert any(done.match and done.match.distance > len(first.ids) for done in answer.rounds)
-    assert_caches_equal_recomputation(decoder)

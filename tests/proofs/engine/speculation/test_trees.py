@@ -8,6 +8,7 @@ from math import prod
 
 import pytest
 
+from engine.lab.judging.play import play
 from engine.speculation.auto import Auto
 from engine.speculation.calibration import PRIOR_WEIGHT, PooledCalibration
 from engine.speculation.costs import CostTable, RoundCosts
@@ -26,7 +27,6 @@ from engine.speculation.trees import (
     path_to,
     placed,
 )
-from support.playing import play
 from tests.proofs.engine.played_auto import AHEAD, SURE, adversarial, chains, collapse, play_auto, scattered
 from tests.proofs.engine.recorded import recorded_tables
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.lab.judging.play import RecordedDraft, play
 from engine.speculation.auto import Auto
 from engine.speculation.calibration import Calibration
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.policy import Fixed
 from engine.speculation.trees import chain
-from support.playing import RecordedDraft, play
 from tests.proofs.engine.recorded import recorded_tables
 
 DENSE = CostTable((0,), (RoundCosts(1.6, tuple(16.8 + 0.02 * row for row in range(16))),))

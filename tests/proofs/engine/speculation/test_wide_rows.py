@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from engine.lab.judging.play import Played, RecordedDraft, RecordedLookup, play
 from engine.speculation.auto import Auto
 from engine.speculation.choice import LookupOutcome, RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
 from engine.speculation.lookup import LONGEST, LookedUpChain
 from engine.speculation.trees import ROWS, WIDE_ROWS
-from support.playing import Played, RecordedDraft, RecordedLookup, play
 
 COUNT = 600
 MOST = WIDE_ROWS[-1]

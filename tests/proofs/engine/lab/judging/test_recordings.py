@@ -11,7 +11,7 @@ from itertools import groupby
 
 import pytest
 
-from engine.lab.judging.rates import rate, rate_of
+from engine.lab.judging.rates import rate_of
 from engine.speculation.auto import Auto
 from engine.speculation.policy import Fixed
 from engine.speculation.trees import CHOICES
@@ -57,8 +57,8 @@ def test_auto_is_not_slower_than_any_fixed_width(cell: str, name: str, ahead: in
 def test_auto_loses_nothing_with_chains_on_a_dense_model(cell: str, name: str) -> None:
     """So it is where nobody verifies trees."""
     table = TABLES[name]
-    auto = rate(lambda: Auto(table), CELLS[cell], table).tok_s
-    assert auto >= 0.99 * rate(lambda: Fixed(16), CELLS[cell], table).tok_s
+    auto = tok_s(lambda: Auto(table), CELLS[cell], table)
+    assert auto >= 0.99 * tok_s(lambda: Fixed(16), CELLS[cell], table)
 
 
 def test_every_domain_and_temperature_is_there() -> None:
