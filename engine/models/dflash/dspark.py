@@ -68,9 +68,8 @@ def read_specforge(config: Json) -> DFlashConfig:
     Raises ``WeightsFailure`` for a damaged one."""
     fields = Fields(config, "the drafter's config.json")
     both = fields.merged(fields.nested("dflash_config", {}))
-    flat = {name: value for name, value in config.items() if name != "dflash_config"} | (
-        config.get("dflash_config") or {}
-    )
+    flat = {name: value for name, value in config.items() if name != "dflash_config"}
+    flat |= config.get("dflash_config") or {}
     if not any(name in both for name in CAUSAL):
         flat["is_causal"] = False
     return read_flat(flat, DFlashConfig)

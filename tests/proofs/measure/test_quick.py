@@ -28,6 +28,7 @@ SCRIPTS = sorted(
 HELPERS = {
     "measure.gpu.check_recurrent": "times real shapes on a GPU; its kernels and rounds have tests at small ones",
     "measure.gpu.check_speed": "starts the others",
+    "measure.gpu.packed_pace": "times real shapes on a GPU",
     "measure.gpu.started": "the process that check_start times",
 }
 """Scripts without ``--quick``, and why: each must still import."""

@@ -22,10 +22,7 @@ class GemmaDSparkConfig(DFlashConfig):
 
     norm_style: ClassVar[Literal["gemma", "qwen"]] = "gemma"
     activation: ClassVar[Activation] = "gelu_tanh"
-
-    @property
-    def moe(self) -> None:
-        """Its layers have no experts."""
+    moe: ClassVar[None] = None
 
     @staticmethod
     def read_layers(merged: Fields) -> tuple[AttentionConfig, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ....commands import NO_DRAFTER
 from ....errors import Option, WeightsFailure
 from ....files.json_fields import Fields
-from ....layer_config import MAX_LAYERS, MAX_SIZE, MAX_VOCABULARY, AttentionConfig
+from ....layer_config import MAX_LAYERS, MAX_SIZE, MAX_VOCABULARY, Activation, AttentionConfig
 from ...family import AFTER_NORM, DrafterConfig, DrafterKind, Json, TargetConfig
 from ..config import read_layers
 
@@ -32,6 +32,8 @@ class MtpConfig(DrafterConfig):
     """The config of an assistant: a few layers of Gemma 4 that attend over the target's own keys and values."""
 
     kind: ClassVar[DrafterKind] = "mtp"
+    activation: ClassVar[Activation] = "gelu_tanh"
+    moe: ClassVar[None] = None
 
     hidden_size: int
     intermediate_size: int

@@ -28,6 +28,7 @@ from ....layer_config import AttentionConfig
 from ...drafter import Committed, DraftBinding
 from ...merged_weights import side_by_side
 from ...target import TargetModel
+from ..kernel_layers import joins_of
 from .config import MtpConfig
 from .modules import AssistantLayer, MtpDrafter
 
@@ -178,15 +179,15 @@ def _layers(drafter: MtpDrafter) -> list[_AssistantKernels]:
 
 def _layer(drafter: MtpDrafter, module: AssistantLayer, next_norm: Tensor) -> _AssistantKernels:
     attention, mlp = module.self_attn, module.mlp
-    before, after = module.post_attention_layernorm.weight, module.post_feedforward_layernorm.weight
+    attention_join, feed_forward_join = joins_of(module, next_norm)
     return _AssistantKernels(
         config=attention.config,
         q=weight_of(attention.q_proj),
         q_norm=attention.q_norm.weight,
         frequencies=drafter.frequencies[attention.config.rope],
         output=weight_of(attention.o_proj),
-        attention_join=AttentionJoin(before, module.pre_feedforward_layernorm.weight, None, None),
+        attention_join=attention_join,
         gate_up=side_by_side(mlp.gate_proj, mlp.up_proj),
         down=weight_of(mlp.down_proj),
-        feed_forward_join=FeedForwardJoin(None, None, after, module.layer_scalar, next_norm),
+        feed_forward_join=feed_forward_join,
     )

@@ -16,8 +16,9 @@ from ....kv_cache.borrowed import BorrowedCache
 from ....kv_cache.cache import Cache
 from ....layer_config import AttentionConfig
 from ...drafter import DraftBinding, Drafter
-from ...layers import AttentionModule, GatedMLP, RMSNorm, RopeTable, embedding, linear
+from ...layers import AttentionModule, RMSNorm, RopeTable, embedding, linear
 from ...target import TargetModel
+from ..modules import Gemma4DecoderLayer
 from .config import MtpConfig
 
 if TYPE_CHECKING:
@@ -43,23 +44,12 @@ class AssistantAttention(AttentionModule):
         return out
 
 
-class AssistantLayer(nn.Module):
-    def __init__(self, config: MtpConfig, layer: AttentionConfig):
-        super().__init__()
-        hidden, eps = config.hidden_size, config.rms_norm_eps
-        self.self_attn = AssistantAttention(layer, hidden, eps)
-        self.mlp = GatedMLP(hidden, config.intermediate_size, "gelu_tanh")
-        self.input_layernorm = RMSNorm(hidden, eps)
-        self.post_attention_layernorm = RMSNorm(hidden, eps)
-        self.pre_feedforward_layernorm = RMSNorm(hidden, eps)
-        self.post_feedforward_layernorm = RMSNorm(hidden, eps)
-        self.layer_scalar = nn.Parameter(torch.empty(1))
+class AssistantLayer(Gemma4DecoderLayer):
+    self_attn: AssistantAttention  # type: ignore[assignment]  # it has no keys of its own
 
-    def forward(self, x: Tensor, position: int, cache: BorrowedCache, rope: RopeTable) -> Tensor:
-        mixed = self.self_attn(self.input_layernorm(x), position, cache, rope)
-        x = x + self.post_attention_layernorm(mixed)
-        x = x + self.post_feedforward_layernorm(self.mlp(self.pre_feedforward_layernorm(x)))
-        return x * self.layer_scalar
+    def __init__(self, config: MtpConfig, layer: AttentionConfig):
+        super().__init__(config, layer)
+        self.self_attn = AssistantAttention(layer, config.hidden_size, config.rms_norm_eps)
 
 
 class AssistantModel(nn.Module):

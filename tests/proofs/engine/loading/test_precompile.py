@@ -25,6 +25,10 @@ from engine.hub.pairs import PairFolders
 from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.jit import INTERPRETED, UNSPECIALISED
 from engine.kernels.weights.int8 import Int8Weight
+from engine.lab.bench import command as bench_command
+from engine.lab.bench import weights as bench_weights
+from engine.lab.bench.compiling import BenchOrder, launch_shape
+from engine.lab.bench.measure import longest
 from engine.loading import checkpoint
 from engine.loading import cuda_context as waking
 from engine.loading import precompile as ahead
@@ -64,6 +68,8 @@ def launched(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]]
     Only kernels of rounds are run as well, and those that tell rows of experts: what is launched depends on no other
     number, and all memory begins with noughts.
     """
+    with torch.device("meta"):
+        torch.zeros(1)  # PyTorch notes now which functions make tensors, before they are replaced
     monkeypatch.setattr(driver, "_active", AbsentGPU(90))
     run, compilers = InterpretedFunction.run, {}
     noted: set[str] = set()
@@ -146,6 +152,17 @@ def test_what_is_compiled_is_what_turns_launch(
         RoundTimer(launches).time(Proposal(), prompt_ids(16), 20, pending=16)
 
     assert launched(turns) == launched(lambda: launch_all(order))
+
+
+def test_a_bench_launches_what_it_compiled(
+    launched: Callable[[Callable[[], object]], set[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (checkpoint, bench_weights):
+        monkeypatch.setattr(module, "compute_dtype", lambda device: torch.bfloat16)
+    words = "--shape tiny --layers 6 --device cpu --widths 1 16 --contexts 40 --prompts --count 1 --rounds device"
+    order = BenchOrder("tiny", None, longest([40], [], 1, 16), True, "auto", HOPPER, num_layers=6)
+    run = launched(lambda: bench_command.run(words.split()))
+    assert run and run <= launched(lambda: launch_shape(order))
 
 
 def an_order(folder: Path) -> Order:
