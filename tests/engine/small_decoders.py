@@ -214,6 +214,15 @@ def converse(talk: Conversation, speculative: GenerationSettings, seed: int, tur
         history += tuple(talk.ask(history, wanted, all_stable=rng.random() < 0.3).ids)
 
 
+def reuse_and_go_on(talk: Conversation, wanted: GenerationSettings) -> None:
+    """A continuation reuses what both caches hold: a drafter hasn't read the last round."""
+    first = prompt_ids(40)
+    said = (*first, *GENERATION_PROMPT, *talk.ask(first, wanted).ids)
+    held = talk.draft_length if wanted.speculation else len(said) - 1
+    assert len(first) < held <= talk.decoder.cache.length
+    assert talk.ask((*said, *prompt_ids(9, 1)), wanted).num_reused == held
+
+
 def stop_and_go_on(talk: Conversation, speculative: GenerationSettings, polls: int) -> None:
     """A turn that is told to stop when it has asked so often: the caches hold what was said, and the next goes on."""
     first, left = prompt_ids(50), iter(range(polls))

@@ -9,7 +9,7 @@ import pytest
 from engine.commands import GenerationSettings
 from engine.kv_cache.prefix import MOST_SNAPSHOTS
 from tests.engine.conftest import TinyPair
-from tests.engine.small_decoders import GENERATION_PROMPT, Conversation, converse, prompt_ids, settings
+from tests.engine.small_decoders import GENERATION_PROMPT, Conversation, converse, prompt_ids, reuse_and_go_on, settings
 
 PLAIN = settings(speculation=False)
 SPECULATIVE = settings(block_size=6)
@@ -20,22 +20,9 @@ def pair(unstopped_pair: TinyPair) -> TinyPair:
     return unstopped_pair
 
 
-def test_a_plain_continuation_reuses_every_row(pair: TinyPair) -> None:
-    talk = Conversation(pair)
-    first = prompt_ids(40)
-    answer = talk.ask(first, PLAIN)
-    said = (*first, *GENERATION_PROMPT, *answer.ids)
-    assert talk.ask((*said, *prompt_ids(9, 1)), PLAIN).num_reused == len(said) - 1
-
-
-def test_a_speculative_continuation_reuses_what_both_caches_hold(pair: TinyPair) -> None:
-    talk = Conversation(pair)
-    first = prompt_ids(40)
-    answer = talk.ask(first, SPECULATIVE)
-    held = talk.draft_length
-    assert len(first) < held <= talk.decoder.cache.length, "the last round's rows aren't in the drafter's context yet"
-    said = (*first, *GENERATION_PROMPT, *answer.ids)
-    assert talk.ask((*said, *prompt_ids(9, 1)), SPECULATIVE).num_reused == held
+@pytest.mark.parametrize("wanted", [PLAIN, SPECULATIVE], ids=["plain", "speculative"])
+def test_a_continuation_reuses_what_both_caches_hold(wanted: GenerationSettings, pair: TinyPair) -> None:
+    reuse_and_go_on(Conversation(pair), wanted)
 
 
 @pytest.mark.parametrize("wanted", [PLAIN, SPECULATIVE], ids=["plain", "speculative"])

@@ -16,11 +16,11 @@ from engine.models.target import TargetModel
 from tests.engine.conftest import CPU
 from tests.engine.decoding.pairs import Pair, of, pair
 from tests.engine.small_decoders import (
-    GENERATION_PROMPT,
     MAX_CONTEXT,
     Conversation,
     assert_caches_equal_recomputation,
     prompt_ids,
+    reuse_and_go_on,
     run_turn,
     settings,
     stop_and_go_on,
@@ -87,13 +87,8 @@ def test_timing_rounds_leaves_nothing_behind(pair: Pair) -> None:
 
 @pytest.mark.parametrize("wanted", [PLAIN, SPECULATIVE], ids=["plain", "speculative"])
 def test_a_continuation_reuses_what_both_caches_hold(wanted: GenerationSettings, pair: Pair) -> None:
-    """A drafter hasn't read the last round: the target's last pass is taken back."""
-    talk = Conversation(pair)
-    first = prompt_ids(40)
-    said = (*first, *GENERATION_PROMPT, *talk.ask(first, wanted).ids)
-    held = talk.draft_length if wanted.speculation else len(said) - 1
-    assert len(first) < held <= talk.decoder.cache.length
-    assert talk.ask((*said, *prompt_ids(9, 1)), wanted).num_reused == held
+    """The target's last pass is taken back."""
+    reuse_and_go_on(Conversation(pair), wanted)
 
 
 @pytest.mark.parametrize("wanted", [PLAIN, SPECULATIVE], ids=["plain", "speculative"])
