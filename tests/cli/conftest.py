@@ -37,7 +37,7 @@ class Program:
 
     def run(self, *arguments: str, stdin: bytes | None = b"") -> Program:
         """``stdin=None`` is a terminal."""
-        self.monkeypatch.setattr(sys, "stdin", _Terminal() if stdin is None else io.TextIOWrapper(io.BytesIO(stdin)))
+        self.monkeypatch.setattr(sys, "stdin", Keyboard() if stdin is None else io.TextIOWrapper(io.BytesIO(stdin)))
         self.code = main(arguments, engine=self.engine_of, attach=self._attach)
         captured = self.capture.readouterr()
         self.out, self.err = captured.out, captured.err.decode()
@@ -59,7 +59,7 @@ class Program:
         return lambda emit: ScriptedServer(emit, address=address.url, **{"answer": SHORT, **self.server})
 
 
-class _Terminal(io.StringIO):
+class Keyboard(io.StringIO):
     def isatty(self) -> bool:
         return True
 

@@ -29,19 +29,14 @@ from engine.models.attention_backends import choose_backends
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.packed import shape_of
 from engine.models.registry import drafter_config_of, family_of
+from tests.engine.published import published
 
-CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
 TARGET, DRAFTER = "gemma-4-26B-A4B-it", "gemma-4-26B-A4B-it-DFlash"
 
 
-def config(name: str) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((CONFIGS / f"{name}.config.json").read_text(encoding="utf-8"))
-    return content
-
-
 def target() -> Gemma4Config:
-    return Gemma4Config.from_json(config(TARGET))
+    return Gemma4Config.from_json(published(TARGET))
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +48,7 @@ def no_gpu_and_an_empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 @pytest.fixture
 def drafter(tmp_path: Path) -> Callable[[dict[str, Any]], Path]:
     def write(changes: dict[str, Any]) -> Path:
-        (tmp_path / "config.json").write_text(json.dumps({**config(DRAFTER), **changes}), encoding="utf-8")
+        (tmp_path / "config.json").write_text(json.dumps({**published(DRAFTER), **changes}), encoding="utf-8")
         return tmp_path
 
     return write
@@ -107,7 +102,7 @@ def test_a_drafter_of_another_target(
 
 
 def test_a_drafter_that_reads_layers_the_target_lacks(drafter: Callable[[dict[str, Any]], Path]) -> None:
-    layers = {**config(DRAFTER)["dflash_config"], "target_layer_ids": [1, 99]}
+    layers = {**published(DRAFTER)["dflash_config"], "target_layer_ids": [1, 99]}
     words = words_of(lambda: read_drafter_config(drafter({"dflash_config": layers}), target()))
     assert words[1] == "Name the target's own drafter with --draft."
 
@@ -124,7 +119,7 @@ def test_a_drafter_that_reads_layers_the_target_lacks(drafter: Callable[[dict[st
     ],
 )
 def test_a_machine_that_is_too_small(gigabytes: float, hint: str, tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text(json.dumps(config(TARGET)), encoding="utf-8")
+    (tmp_path / "config.json").write_text(json.dumps(published(TARGET)), encoding="utf-8")
     plan = plan_memory(tmp_path, None, 262_144, CPU)
     assert words_of(replace(plan, available=int(gigabytes * 1e9)).check)[1] == hint
     needed = plan.target_bytes + replace(plan, context=30_720).caches
@@ -135,7 +130,7 @@ def test_a_machine_that_is_too_small(gigabytes: float, hint: str, tmp_path: Path
 
 def test_a_card_that_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another format, a shorter context and a smaller model, each with what it takes."""
-    (tmp_path / "config.json").write_text(json.dumps(config(TARGET)), encoding="utf-8")
+    (tmp_path / "config.json").write_text(json.dumps(published(TARGET)), encoding="utf-8")
     plans = {
         weights: plan_of(
             shape_of(target(), torch.bfloat16, weights), None, 131_072, CUDA, weights, 32 * 10**9, device_rounds=True

@@ -21,13 +21,10 @@ from engine.commands import EngineOptions, GenerationSettings
 from engine.events import EngineError, EngineReady
 from support.scripted import ANSWER, SCRIPTS, Script, ScriptPlayer
 
+from .conftest import Keyboard
+
 CTRL_C = "\x03"
 HELLO = "".join(ANSWER)
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture
@@ -54,7 +51,7 @@ def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
         monkeypatch.setattr("builtins.input", read)
         log = SessionLog.create(tmp_path / "sessions")
-        monkeypatch.setattr("sys.stdin", Terminal() if typing else io.StringIO())
+        monkeypatch.setattr("sys.stdin", Keyboard() if typing else io.StringIO())
         source = source or partial(ScriptPlayer, script, EngineOptions())
         begin = Start(models=models)
         code = PlainChat(source, GenerationSettings(), log, begin, tmp_path / "out").run()

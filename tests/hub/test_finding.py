@@ -29,15 +29,14 @@ from engine.hub.own_drafters import OWN_DRAFTERS, PACKED, own_drafter, pack
 from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, find_pair, is_here, known_drafter
 from engine.models.family import KnownPair
 from engine.models.registry import drafter_config_of, family_of
+from tests.engine.published import published
 
-CONFIGS = Path(__file__).parents[1] / "engine" / "configs"
 OFFLINE = Fetching(offline=True)
 MIXTURE = "google/gemma-4-26B-A4B-it"
 
 
 def config_of(name: str) -> dict[str, object]:
-    config: dict[str, object] = json.loads((CONFIGS / f"{name.rpartition('/')[2]}.config.json").read_text())
-    return config
+    return published(name.rpartition("/")[2])
 
 
 def write_config(folder: Path, config: object) -> Path:

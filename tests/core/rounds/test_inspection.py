@@ -25,9 +25,7 @@ SEED = 7
 
 
 def inspections(steps: list[Step], first_position: int = 40) -> list[Inspection]:
-    history = RoundStore()
-    for step in steps:
-        history.append(step)
+    history = RoundStore(steps)
     return [inspect(history, index, first_position, SEED, None) for index in range(len(steps))]
 
 
@@ -168,8 +166,6 @@ def test_the_summary_counts_what_was_verified(steps: list[Step]) -> None:
     ],
 )
 def test_a_guess_says_which_guess_it_stood_behind(method: Method | None, knowing: str) -> None:
-    history = RoundStore()
-    history.append(make_step(2, 3, text="a"))
-    seen = inspect(history, 0, 40, SEED, None, method=method)
+    seen = inspect(RoundStore([make_step(2, 3, text="a")]), 0, 40, SEED, None, method=method)
     assert "had guessed, so it is kept" in seen.why(0), "the first guess stands behind the text alone"
     assert f"had guessed{knowing}, so it is kept" in seen.why(1)

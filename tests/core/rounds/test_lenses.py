@@ -33,9 +33,7 @@ def answers(draw: st.DrawFn) -> list[Step]:
 
 def shades(lens: Lens, steps: list[Step]) -> list[str | None]:
     """Every token's shade, with the answer there as a whole."""
-    history = RoundStore()
-    for step in steps:
-        history.append(step)
+    history = RoundStore(steps)
     reading = LensReading(lens, history)
     return [reading.shade(token) for token in range(history.num_tokens)]
 

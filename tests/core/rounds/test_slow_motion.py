@@ -16,7 +16,6 @@ from dflash_tui.core.rounds.playback import (
     round_seconds,
 )
 from dflash_tui.core.rounds.slow_motion import TEACHING_PACE, SlowMotion
-from engine.events import Step
 from engine.rounds.store import RoundStore
 from support.events_for_tests import make_step
 from tests.pace import examples
@@ -26,14 +25,7 @@ from ..rounds_for_tests import rounds
 FEW = settings(max_examples=examples(30), deadline=None)
 
 
-def packed(steps: list[Step]) -> RoundStore:
-    history = RoundStore()
-    for step in steps:
-        history.append(step)
-    return history
-
-
-HISTORIES = rounds().map(packed)
+HISTORIES = rounds().map(RoundStore)
 
 
 @given(HISTORIES, st.floats(SLOWEST, FULL), st.integers(1, 40))
@@ -68,7 +60,7 @@ def test_phase_by_phase_shows_every_phase_of_every_round_once(history: RoundStor
 
 
 def test_drafting_and_verifying_share_the_time_as_they_did() -> None:
-    history = packed([make_step(0, 0, index=0), make_step(3, 15, index=1, time=0.2)])
+    history = RoundStore([make_step(0, 0, index=0), make_step(3, 15, index=1, time=0.2)])
     block, draft, verify, *_ = phase_starts(history, 1)
     assert (verify - draft) / (draft - block) == pytest.approx(2)  # make_step drafts for 1 ms and verifies for 2
 
@@ -77,14 +69,14 @@ def motion_at(step: int, *, teaching: bool = True) -> SlowMotion:
     motion = SlowMotion()
     if teaching:
         motion.teach()
-    history = packed([make_step(min(index, 4), 8, index=index, time=0.1 * index + 0.1) for index in range(6)])
+    history = RoundStore([make_step(min(index, 4), 8, index=index, time=0.1 * index + 0.1) for index in range(6)])
     motion.begin(history, step, now=0.0)
     return motion
 
 
 def test_every_phase_can_be_seen_however_fast_the_machine_was() -> None:
     """Rounds of 2 ms, as on a GPU: the viewer's clock shows each phase for more than half a second."""
-    history = packed([make_step(4, 15, index=index, time=0.002 * (index + 1)) for index in range(4)])
+    history = RoundStore([make_step(4, 15, index=index, time=0.002 * (index + 1)) for index in range(4)])
     motion, seen = SlowMotion(), dict[tuple[int, Phase], float]()
     motion.teach()
     motion.begin(history, 1, now=0.0)
@@ -112,7 +104,7 @@ def test_who_wants_no_motion_gets_none() -> None:
     motion = SlowMotion()
     motion.moves = False
     motion.teach()
-    motion.begin(packed([make_step(2, 8, index=index, time=0.1 * index + 0.1) for index in range(3)]), 0, now=0.0)
+    motion.begin(RoundStore([make_step(2, 8, index=index, time=0.1 * index + 0.1) for index in range(3)]), 0, now=0.0)
     motion.tick(1000.0)
     assert (motion.step, motion.phase, motion.playing) == (0, "block", False)
     motion.change_phase(1)

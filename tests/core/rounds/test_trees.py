@@ -121,8 +121,7 @@ def test_phases_show_the_block_then_all_choices_then_verdicts() -> None:
 @given(trees)
 @settings(max_examples=examples(30))
 def test_confidence_is_that_of_the_choice_which_was_kept(step: Step) -> None:
-    history = RoundStore()
-    history.append(step)
+    history = RoundStore([step])
     reading = LensReading("confidence", history)
     expected = [f"sure-{bin_of(token.probability) + 1}" for token in accepted_drafts(step)] + ["undrafted"]
     assert [reading.shade(token) for token in range(history.num_tokens)] == expected

@@ -34,10 +34,10 @@ from support.checkpoints import VOCAB_SIZE
 from support.eagle import write_eagle
 from support.shapes import read_shape
 from tests.engine.conftest import CPU, TinyPair, no_progress
+from tests.engine.published import published
 
 CUDA = torch.device("cuda", 0)
 """Only its kind is asked."""
-CONFIGS = Path(__file__).parents[1] / "configs"
 
 
 def cache_size(cache: Cache) -> int:
@@ -213,7 +213,7 @@ def test_a_suggested_context_is_the_largest_that_fits(plan: MemoryPlan) -> None:
     ],
 )
 def test_what_would_fit_instead_of_the_26b_model(gigabytes: float, hint: str, tmp_path: Path) -> None:
-    config = json.loads((CONFIGS / "gemma-4-26B-A4B-it.config.json").read_text())
+    config = published("gemma-4-26B-A4B-it")
     (tmp_path / "config.json").write_text(json.dumps(config))
     layers = Gemma4Config.from_json(config).layers
     room = int(gigabytes * 1_000_000_000)

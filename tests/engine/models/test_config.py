@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,14 +12,7 @@ from engine.layer_config import MoeConfig, RopeConfig
 from engine.models.dflash.config import DFlashConfig
 from engine.models.gemma4.config import Gemma4Config
 from support.checkpoints import FULL, SLIDING, target_config
-
-CONFIGS = Path(__file__).parents[1] / "configs"
-
-
-def read(name: str) -> dict[str, Any]:
-    config: dict[str, Any] = json.loads((CONFIGS / f"{name}.config.json").read_text())
-    return config
-
+from tests.engine.published import published
 
 # --- targets. name: layers, hidden, dense, query heads, key heads of sliding and of full layers
 
@@ -35,7 +26,7 @@ TARGETS = {
 @pytest.mark.parametrize("name", TARGETS)
 def test_targets(name: str) -> None:
     depth, hidden, dense, heads, sliding_kv, full_kv = TARGETS[name]
-    config = Gemma4Config.from_json(read(name))
+    config = Gemma4Config.from_json(published(name))
     assert (len(config.layers), config.hidden_size, config.intermediate_size) == (depth, hidden, dense)
     assert (config.vocab_size, config.max_context) == (262144, 262144)
     assert (config.logit_softcap, config.rms_norm_eps) == (30.0, 1e-6)
@@ -52,7 +43,7 @@ def test_targets(name: str) -> None:
 
 
 def test_stop_tokens_of_the_generation_config_win() -> None:
-    config = read("gemma-4-26B-A4B-it")
+    config = published("gemma-4-26B-A4B-it")
     assert Gemma4Config.from_json(config).stop_token_ids == (1, 106, 50)
     assert Gemma4Config.from_json(config, {"eos_token_id": [1, 106]}).stop_token_ids == (1, 106)
     assert Gemma4Config.from_json(config, {"eos_token_id": 7}).stop_token_ids == (7,)
@@ -74,7 +65,7 @@ def test_configs_saved_again_by_transformers_read_the_same() -> None:
 @pytest.mark.parametrize("name", ["gemma-4-E2B-it", "gemma-4-E4B-it"])
 def test_per_layer_embeddings_are_refused(name: str) -> None:
     with pytest.raises(WeightsFailure, match="per-layer embeddings") as caught:
-        Gemma4Config.from_json(read(name))
+        Gemma4Config.from_json(published(name))
     assert "26B" in caught.value.hint
 
 
@@ -90,7 +81,7 @@ DRAFTERS = {
 @pytest.mark.parametrize("name", DRAFTERS)
 def test_drafters(name: str) -> None:
     hidden, dense, heads, taps, depth = DRAFTERS[name]
-    config = DFlashConfig.from_json(read(name))
+    config = DFlashConfig.from_json(published(name))
     assert (config.hidden_size, config.intermediate_size, config.rms_norm_eps) == (hidden, dense, 1e-6)
     assert (config.block_size, config.mask_token_id) == (16, 4)
     assert (config.target_layer_ids, config.num_target_layers) == (taps, depth)
@@ -104,7 +95,7 @@ def test_drafters(name: str) -> None:
 
 
 def test_a_drafter_without_layer_types_is_all_full() -> None:
-    config = read("gemma-4-26B-A4B-it-DFlash")
+    config = published("gemma-4-26B-A4B-it-DFlash")
     del config["layer_types"]
     layers = DFlashConfig.from_json(config).layers
     assert [(layer.kind, layer.causal, layer.window) for layer in layers] == [(FULL, False, None)] * 5

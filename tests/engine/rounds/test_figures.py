@@ -16,17 +16,10 @@ from tests.core.rounds_for_tests import rounds
 from tests.pace import examples
 
 
-def kept(steps: list[Step]) -> RoundStore:
-    history = RoundStore()
-    for step in steps:
-        history.append(step)
-    return history
-
-
 @given(turns(), st.randoms())
 @settings(max_examples=examples(30))
 def test_every_step_comes_back_in_any_order(steps: list[Step], random: Random) -> None:
-    history = kept(steps)
+    history = RoundStore(steps)
     order = list(range(len(steps)))
     random.shuffle(order)
     assert [history[index] for index in order] == [steps[index] for index in order]
@@ -37,7 +30,7 @@ def test_every_step_comes_back_in_any_order(steps: list[Step], random: Random) -
 @given(turns())
 @settings(max_examples=examples(30))
 def test_tokens_find_their_step(steps: list[Step]) -> None:
-    history = kept(steps)
+    history = RoundStore(steps)
     owners = [index for index, step in enumerate(steps) for _ in step.emitted]
     assert [history.step_of_token(token) for token in range(len(owners))] == owners
     counts = [0, *accumulate(len(step.emitted) for step in steps)]
@@ -49,9 +42,9 @@ def test_tokens_find_their_step(steps: list[Step]) -> None:
 @given(rounds())
 @settings(max_examples=examples(30))
 def test_numbers_at_any_step_are_those_of_counting_up_to_it(steps: list[Step]) -> None:
-    history = kept(steps)
+    history = RoundStore(steps)
     for index in range(len(steps)):
-        assert history.acceptance(index) == kept(steps[: index + 1]).acceptance(-1)
+        assert history.acceptance(index) == RoundStore(steps[: index + 1]).acceptance(-1)
         assert history.rate(index) == pytest.approx(rate_of(steps[: index + 1]))
         assert history.verified_sum[index] == sum(step.num_verified for step in steps[: index + 1])
         assert history.total_us_sum[index] == round(1000 * sum(step.total_ms for step in steps[: index + 1]))
@@ -70,9 +63,9 @@ def test_a_part_is_what_appending_its_steps_would_be_and_goes_on(steps: list[Ste
     start = data.draw(st.integers(0, len(steps)))
     stop = data.draw(st.integers(start, len(steps)))
     again = data.draw(st.integers(0, stop - start))
-    part, expected = kept(steps).between(start, stop), kept(steps[start:stop])
+    part, expected = RoundStore(steps).between(start, stop), RoundStore(steps[start:stop])
     assert figures(part) == figures(expected)
-    assert figures(part.between(again, stop - start)) == figures(kept(steps[start + again : stop]))
+    assert figures(part.between(again, stop - start)) == figures(RoundStore(steps[start + again : stop]))
     for step in steps:
         part.append(step)
         expected.append(step)
@@ -81,10 +74,10 @@ def test_a_part_is_what_appending_its_steps_would_be_and_goes_on(steps: list[Ste
 
 def test_parts_may_begin_within_a_block() -> None:
     steps = [make_step(index % 8, 8, index=index, text=f"w{index % 50}") for index in range(5 * ROUNDS)]
-    whole = kept(steps)
+    whole = RoundStore(steps)
     for start, stop in ((0, 7), (31, 33), (ROUNDS, 3 * ROUNDS), (45, 120), (65, len(steps))):
         part = whole.between(start, stop)
-        assert figures(part) == figures(kept(steps[start:stop]))
+        assert figures(part) == figures(RoundStore(steps[start:stop]))
         part.append(steps[0])
         assert part[-1] == steps[0] and len(whole) == len(steps)
 
@@ -101,7 +94,7 @@ def figures(history: RoundStore) -> list[object]:
 
 
 def test_iterating_sees_what_is_appended_meanwhile() -> None:
-    history = kept([make_step(3, 15, index=index) for index in range(ROUNDS)])
+    history = RoundStore([make_step(3, 15, index=index) for index in range(ROUNDS)])
     steps = history.steps(ROUNDS - 1)
     next(steps)
     history.append(make_step(4, 15, index=ROUNDS))
@@ -112,7 +105,7 @@ def test_iterating_sees_what_is_appended_meanwhile() -> None:
 @settings(max_examples=examples(30))
 def test_a_server_may_draft_more_than_this_engine_and_nothing_is_lost(sizes: list[tuple[int, int]]) -> None:
     steps = [make_step(min(pair), max(pair), index=index) for index, pair in enumerate(sizes)]
-    counted = kept(steps).acceptance(-1)
+    counted = RoundStore(steps).acceptance(-1)
     drafted = [step for step in steps if step.draft]
     assert counted.num_accepted_draft_tokens == sum(step.num_accepted for step in drafted)
     assert (counted.num_draft_tokens, counted.num_spec_steps) == (

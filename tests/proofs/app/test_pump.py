@@ -76,9 +76,6 @@ async def test_the_gauges_hear_of_a_round_that_came_between_two_looks() -> None:
     assert drawn[-1] == ([step], True)
     frames.frame()
     assert drawn[-1][0] == []
-    history = RoundStore()
-    for _ in range(2):
-        history.append(step)
-    queue.put(StepBatch(1, history, 0, 1, 2, Spans()))
+    queue.put(StepBatch(1, RoundStore([step, step]), 0, 1, 2, Spans()))
     frames.frame()
     assert drawn[-1][1], "where a recording jumps to is seen at once"

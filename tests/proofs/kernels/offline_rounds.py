@@ -7,9 +7,7 @@ need beside. Prints what each takes.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import torch
 
@@ -33,17 +31,17 @@ from engine.models.family import EMBEDDED, OwnTables
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.modules import Gemma4
 from support.shapes import read_shape
+from tests.engine.published import published
 from tests.proofs.kernels.offline import Launch, compile_launch, distinct, record, table
 
-CONFIGS = Path(__file__).parents[2] / "engine" / "configs"
-TARGET, DRAFTER = "gemma-4-26B-A4B-it.config.json", "gemma-4-26B-A4B-it-DFlash.config.json"
+TARGET, DRAFTER = "gemma-4-26B-A4B-it", "gemma-4-26B-A4B-it-DFlash"
 CONTEXT, VOCABULARY = 32768, 262_144
 
 
 def launches(card: Card = HOPPER) -> list[Launch]:
     """On a card, once per piece of machine code. The target has one layer: its kernels are ``offline_target``'s."""
-    target_config = Gemma4Config.from_json(json.loads((CONFIGS / TARGET).read_text()))
-    drafter_config = DFlashConfig.from_json(json.loads((CONFIGS / DRAFTER).read_text()))
+    target_config = Gemma4Config.from_json(published(TARGET))
+    drafter_config = DFlashConfig.from_json(published(DRAFTER))
     with torch.device("meta"):
         target = Gemma4(replace(target_config, layers=target_config.layers[:1])).to(torch.bfloat16)
         drafter = DFlashDrafter(drafter_config).to(torch.bfloat16)
@@ -140,7 +138,7 @@ def _run_dspine() -> None:
     """What a round launches that a DSpine of Qwen3-8B drafts in."""
     shape = read_shape("Qwen3-8B")
     own = {"transfer_rank": 1024, "message_size": 512}
-    said = json.loads((CONFIGS / "Qwen3-8B-DFlash-b16.config.json").read_text())
+    said = published("Qwen3-8B-DFlash-b16")
     config = read_dspine({**said, "dspine_config": own})
     with torch.device("meta"):
         target = replace(shape.target, layers=shape.target.layers[:1]).build().to(torch.bfloat16)
