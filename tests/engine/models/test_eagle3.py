@@ -169,6 +169,8 @@ def damages(draw: st.DrawFn) -> tuple[str, Change]:
                 ("layers.2|num_hidden_layers", said(num_hidden_layers=draw(st.sampled_from([3, 0, 600, "2"])))),
                 ("layers.1", said(num_hidden_layers=1)),
                 ("width", said(hidden_size=128)),
+                ("36 layers", said(num_target_layers=36)),
+                ("packed", edited("midlayer.self_attn.k_proj.weight", Tensor.byte)),
                 ("target_hidden_size", said(target_hidden_size=32)),
                 ("vocabulary", said(vocab_size=600)),
                 ("draft_vocab_size|d2t", said(draft_vocab_size=draw(st.sampled_from([0, 1, 41, 513, None, "40"])))),
