@@ -40,7 +40,7 @@ def test_speculators_is_read_to_the_same_description(second: bool) -> None:
     [
         *(({"speculators_model_type": kind}, what) for kind, what in SPECULATORS.items()),
         *(({"speculators_model_type": kind}, "speculators_model_type") for kind in ("novel", [], {}, 3)),
-        ({"draft_vocab_size": 513}, "draft_vocab_size"),
+        *(({"draft_vocab_size": count}, "draft_vocab_size") for count in (15, 513)),
         ({"aux_hidden_state_layer_ids": [0, 2]}, "reads the target's embedding"),
         ({"mask_token_id": None}, "mask_token_id"),
         ({"draft_ffn_type": "moe"}, "mixtures of experts"),
