@@ -65,7 +65,7 @@ def pass_table(costs: Sequence[PassCost], now: int, drawn: bool) -> Table:
         which = str(each.most) if each.least == each.most else f"{each.least} to {each.most}"
         here = f", now{f' {now}' * (each.least < each.most)}" * (each.least <= now <= each.most)
         took = tuple(f"{ms:.2f} ms" if ms else "-" for ms in (each.timed_ms, each.ms))
-        bar = (f"{'█' * max(round(BAR * length / max(lengths)), 1):<{BAR}}",) * drawn
+        bar = (f"{'█' * max(round(BAR * length / max(lengths)), length > 0):<{BAR}}",) * drawn
         rows.append((which + here, *took, f"{each.passes:,}", *bar))
     head = ("rows", "at the start", "in answers", "passes", *("",) * drawn)
     return Table("passes", title, tuple(rows), head, NOTE)
