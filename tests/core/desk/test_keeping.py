@@ -54,7 +54,7 @@ def test_a_chat_is_exported_traced_and_written_as_markdown(sit: Sit, tmp_path: P
         ("answer.json", ["hi"]), ("chat.json", ["hi", "more"]), ("my.JSON", ["more"]), ("my-2.JSON", ["hi", "more"])
     ]  # fmt: skip
     assert "exists already" in seat.type(f"/trace {tmp_path}/a.dflash") and "takes" in seat.type("/export pdf")
-    assert "/markdown" in seat.type("/export said.md")
+    assert all("/markdown" in seat.type(f"/export {each}") for each in ("said.md", "md"))
 
 
 def test_a_resumed_chat_is_exported_and_traced_whole(sit: Sit, tmp_path: Path) -> None:
