@@ -116,7 +116,7 @@ class RoundLaunches:
         self.head = head
         drafts = drafter is not None and decoder.draft_cache is not None
         # Chains pay more where each row brings experts of its own.
-        drafts_trees = drafts and target.config.moe is None and drafter is not None and not drafter.chained
+        drafts_trees = drafts and target.config.moe is None and drafter is not None and not drafter.sequential
         self.widest = MAX_ROWS if drafts_trees else target.widest_pass
         """How many rows the widest round has."""
         record_size = TREE_RECORD_SIZE if drafts_trees else RECORD_SIZE if self.widest == MAX_ROWS else WIDE_RECORD_SIZE

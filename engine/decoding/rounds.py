@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from ..commands import NO_DRAFTER, GenerationSettings
 from ..errors import Option, WeightsFailure
 from ..events import FinishReason, Match, Verdict, WidthChoice
-from ..speculation.trees import LOOKED_UP, Chances, Node, behind
+from ..speculation.trees import LOOKED_UP, Chances, Lattice, Node, behind
 
 if TYPE_CHECKING:
     from .decoder import Turn
@@ -109,7 +109,8 @@ def probabilities_of(tree: Sequence[Node], chances: Chances, by_match: Sequence[
 def require_numbers(chances: Chances) -> None:
     """Checks the chances that a drafter gives its choices. Raises ``WeightsFailure`` for one that is no number, which
     only its weights can cause: a policy that chose by such chances would fail elsewhere."""
-    if any(isnan(chance) for position in chances for chance in position):
+    off_chain = [row for rows in chances.behind for row in rows] if isinstance(chances, Lattice) else []
+    if any(isnan(sum(row)) for row in (*chances, *off_chain)):
         raise WeightsFailure(
             "The drafter computes values that are no numbers (NaN).",
             ("Answer without it: ", Option("drafter", NO_DRAFTER), ". Or download it again."),

@@ -74,12 +74,12 @@ class DraftBinding(NamedTuple):
     head: Int8Weight | None = None
     """An 8-bit copy of the head that it drafts with: then its other products are in 8 bits, too."""
     choices: DraftChoices | None = None
-    """Takes each position's further choices where a tree is drafted; None for a drafter that is ``chained``."""
+    """Takes each position's further choices where a tree is drafted; None for a drafter that is ``sequential``."""
 
 
 class DraftPass(Protocol):
-    """Ingestion and drafting as launches for a CUDA graph: nothing is allocated or read back, and no launch depends on
-    data."""
+    """Ingestion and drafting as launches for a CUDA graph: nothing is read back, what is allocated is the graph's own,
+    and no launch depends on data."""
 
     block: Tensor
     """int64 [16]: the block to draft, the anchor and then ``mask_token``."""
@@ -119,11 +119,6 @@ class Drafter(nn.Module, ABC):
     token_ids: Tensor | None
     """int64 [vocabulary of its head]: the target's id of each token that it drafts among; None where these are all of
     the target's."""
-
-    @property
-    def chained(self) -> bool:
-        """Whether a position has only one choice."""
-        return self.sequential
 
     @property
     def conditioned(self) -> bool:

@@ -68,12 +68,7 @@ def drafter_reader(config: Json) -> Reader | None:
     for formats that are known and not read, and for switches within one that would move its guesses."""
     inner = config.get("dflash_config")
     both: dict[str, Any] = {**config, **(inner if isinstance(inner, Mapping) else {})}
-    architectures = config.get("architectures")
-    named = (
-        architectures if isinstance(architectures, list) else [architectures]
-    )  # some tools repeat it, or write a word
-    first = named[0] if named and named.count(named[0]) == len(named) else None
-    architecture = first if isinstance(first, str) else None
+    architecture = _architecture(config)
     if (kind := config.get("speculators_model_type")) is not None:
         if isinstance(kind, str) and kind in SPECULATORS:
             _refuse(SPECULATORS[kind])
@@ -109,7 +104,15 @@ def drafter_reader(config: Json) -> Reader | None:
 
 def is_dspine(config: Json) -> bool:
     """Whether this is the ``config.json`` of a DSpine drafter, whose weights may lie in a second file."""
-    return "dspine_config" in config or config.get("architectures") == ["DSpineDraftModel"]
+    return "dspine_config" in config or _architecture(config) == "DSpineDraftModel"
+
+
+def _architecture(config: Json) -> str | None:
+    """The only architecture that a config names; some tools repeat it, or write a word."""
+    given = config.get("architectures")
+    named = given if isinstance(given, list) else [given]
+    first = named[0] if named and named.count(named[0]) == len(named) else None
+    return first if isinstance(first, str) else None
 
 
 def _require_slots(both: Json) -> None:

@@ -20,10 +20,10 @@ def reference_walk_edges(edges: Edges) -> tuple[Tensor, Tensor]:
     [n]. Of equal scores the first candidate's is chosen."""
     ids, chances, chosen = [], [], 0
     for scores, tokens in zip(edges.scores, edges.tokens, strict=True):
-        chance, best = scores[chosen].softmax(-1).max(-1)
-        chosen = int(best)
+        row = scores[chosen]
+        chosen = int(row.argmax())
         ids.append(tokens[chosen])
-        chances.append(chance)
+        chances.append(row.softmax(-1)[chosen])
     return torch.stack(ids), torch.stack(chances)
 
 

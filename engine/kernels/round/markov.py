@@ -77,7 +77,8 @@ def reference_markov(
     for logit, row in zip(logits, rows, strict=True):
         channels = reference_channels(weights, row, before)
         corrected.append(logit + (weights.after @ channels).float())
-        chance, best = corrected[-1].softmax(-1).max(-1)
+        best = corrected[-1].argmax()
+        chance = corrected[-1].softmax(-1)[best]
         sure = reference_confidence(weights, row, before)
         chances.append(chance if sure is None else (chance * sure).sqrt())
         before = int(best if target_ids is None else target_ids[best])

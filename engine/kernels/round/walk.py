@@ -26,10 +26,10 @@ def reference_walk(
     ids, chances, before = [], [], anchor
     for score, each, state in zip(scores, candidates, states.float(), strict=True):
         follows = successors[each].float() @ (predecessors[before].float() * state)
-        chance, best = (score + follows).softmax(-1).max(-1)
+        best = (score + follows).argmax()
         before = int(each[best] if target_ids is None else target_ids[each[best]])
         ids.append(before)
-        chances.append(chance)
+        chances.append((score + follows).softmax(-1)[best])
     return scores.new_tensor(ids).to(candidates.dtype), scores.new_tensor(chances)
 
 

@@ -1,5 +1,5 @@
 """The drafter as kernel launches: committed rows enter its context, and a block is drafted behind the anchor.
-``modules.DFlashDrafter`` defines both; like in ``decode_pass``, nothing is allocated or read back."""
+``modules.DFlashDrafter`` defines both; nothing is read back, and what is allocated is the graph's own."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def read_dspine(config: Json) -> DSpineConfig:
         both.integer("block_size", 2, MAX_BLOCK_SIZE)
     else:  # a copied config: these drafters have sixteen rows and no windows whatever it says
         flat |= {"layer_types": None, "block_size": MAX_BLOCK_SIZE}
-        flat["dflash_config"] = {**config.get("dflash_config", {}), "block_size": MAX_BLOCK_SIZE}
+        flat["dflash_config"] = {**(config.get("dflash_config") or {}), "block_size": MAX_BLOCK_SIZE}
     if flat.get("layer_types") is None:
         flat["layer_types"] = [FULL] * both.integer("num_hidden_layers", 1, MAX_SIZE)
     if (count := options.integer("top_k", 1, MAX_VOCABULARY, CANDIDATES)) != CANDIDATES:

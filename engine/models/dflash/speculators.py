@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ...files.json_fields import Fields
 from ...layer_config import MAX_LAYERS, MAX_VOCABULARY
 from ..family import Json, OwnTables
-from .config import DFlashConfig, refuse
+from .config import CANDIDATES, DFlashConfig, refuse
 from .dspark import HEAD_DEFAULTS, block_of, read_markov
 
 LAYERS_DEFAULTS = {"rms_norm_eps": 1e-6, "hidden_act": "silu", "attention_bias": False, "rope_theta": 1e4}
@@ -54,6 +54,6 @@ def read_speculators(config: Json) -> DFlashConfig:
 
 def reduced(fields: Fields, vocabulary: int) -> OwnTables:
     """The vocabulary that a drafter has to itself (``draft_vocab_size``), among ``vocabulary`` tokens of its target.
-    Raises ``WeightsFailure`` for a larger one."""
-    count = fields.integer("draft_vocab_size", 1, vocabulary, vocabulary)
+    Raises ``WeightsFailure`` for a larger one, and for one that has no candidates to choose among."""
+    count = fields.integer("draft_vocab_size", CANDIDATES, vocabulary, vocabulary)
     return OwnTables(vocabulary=None if count == vocabulary else count)

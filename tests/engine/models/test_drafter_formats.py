@@ -17,7 +17,7 @@ from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.speculators import LEFTOVERS
 from engine.models.drafter_formats import OTHER_ARCHITECTURES, SLOTS, SPECULATORS
 from engine.models.registry import drafter_config_of
-from support.checkpoints import drafter_config, second_config, write_drafter
+from support.checkpoints import FULL, drafter_config, dspine_config, second_config, write_drafter
 from support.speculators import as_speculators
 from tests.engine.conftest import TinyPair, no_progress
 
@@ -40,7 +40,7 @@ def test_speculators_is_read_to_the_same_description(second: bool) -> None:
     [
         *(({"speculators_model_type": kind}, what) for kind, what in SPECULATORS.items()),
         *(({"speculators_model_type": kind}, "speculators_model_type") for kind in ("novel", [], {}, 3)),
-        ({"draft_vocab_size": 513}, "draft_vocab_size"),
+        *(({"draft_vocab_size": count}, "draft_vocab_size") for count in (15, 513)),
         ({"aux_hidden_state_layer_ids": [0, 2]}, "reads the target's embedding"),
         ({"mask_token_id": None}, "mask_token_id"),
         ({"draft_ffn_type": "moe"}, "mixtures of experts"),
@@ -66,7 +66,7 @@ def test_what_speculators_has_besides_is_refused_by_name(changes: dict[str, Any]
         ({"output_multiplier": 0.5}, "output_multiplier"),
         ({"target_hidden_size": 128}, "target_hidden_size"),
         ({"hidden_activation": "gelu_pytorch_tanh"}, "hidden_activation"),
-        ({"architectures": "DSpineDraftModel"}, "DSpine"),
+        ({"architectures": "LiLiCorrDraftModel"}, "LiLiCorr"),
         ({"architectures": ["LiLiCorrDraftModel"] * 2}, "LiLiCorr"),
         ({"architectures": ["Novel"]}, "a 'Novel' model"),
         ({"architectures": [["Novel"]]}, "Novel"),
@@ -78,6 +78,15 @@ def test_other_formats_are_refused_in_a_sentence_that_says_what_they_are(changes
     with pytest.raises(WeightsFailure) as refused:
         drafter_config_of({**config, **changes, "dflash_config": inner})
     assert said in str(refused.value) and refused.value.hint
+
+
+@pytest.mark.parametrize("given", ["DSpineDraftModel", ["DSpineDraftModel"] * 2])
+def test_an_architecture_may_be_a_word_or_repeated(given: Any) -> None:
+    """Also in a config copied from another drafter's, whose section is empty."""
+    config = {**dspine_config([FULL, FULL], [0, 1], 2), "architectures": given}
+    del config["dspine_config"]
+    read = drafter_config_of({**config, **config["dflash_config"], "dflash_config": None})
+    assert isinstance(read, DFlashConfig) and read.method == "dspine" and read.block_size == 16
 
 
 def test_the_same_drafts_come_of_both_layouts(dense_pair: TinyPair, tmp_path: Path) -> None:

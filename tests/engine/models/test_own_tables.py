@@ -139,7 +139,7 @@ def damages(draw: st.DrawFn) -> tuple[str, Change]:
                 (other, lost(other)),
                 (other, edited(other, lambda each: each.fill_(float("inf")))),
                 ("layers.2.", lambda config, tensors: tensors.update({"layers.2.mlp.up_proj.weight": torch.ones(3)})),
-                ("d2t", config(draft_vocab_size=draw(st.sampled_from([1, COUNT - 1, COUNT + 1, VOCAB_SIZE])))),
+                ("d2t", config(draft_vocab_size=draw(st.sampled_from([16, COUNT - 1, COUNT + 1, VOCAB_SIZE])))),
                 ("width", layers(hidden_size=128)),
                 ("vocabulary", layers(vocab_size=600)),
                 ("reads target layers", config(aux_hidden_state_layer_ids=draw(st.sampled_from([[1, 9], [2, 2]])))),

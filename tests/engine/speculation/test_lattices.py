@@ -4,11 +4,19 @@ it."""
 from __future__ import annotations
 
 from itertools import product
-from math import prod
+from math import nan, prod
 
+import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.decoding.rounds import require_numbers
+from engine.errors import WeightsFailure
+from engine.kernels.round.edges import reference_walk_edges
+from engine.kernels.round.lattice import Edges
+from engine.kernels.round.markov import MarkovWeights, reference_markov
+from engine.kernels.round.walk import reference_walk
 from engine.speculation.trees import Lattice, best_first, chain
 from engine.speculation.worth import DraftWorth
 from tests.pace import examples
@@ -60,3 +68,22 @@ def test_where_nothing_depends_on_the_token_before_trees_are_the_usual_ones(
     assert best_first(same, rows) == tree and list(same) == free
     assert chain(len(free), same) == chain(len(free), free)
     assert worth.expected(same, tree, None) == worth.expected(free, tree, None)
+
+
+def test_of_scores_that_differ_in_their_last_bit_the_higher_is_drafted() -> None:
+    """As by kernels, and in the lattice, though both have one probability."""
+    scores, nothing = torch.zeros(1, 16, 16), torch.zeros(16, 2)
+    scores[..., 3] = 0.1
+    scores[..., 9] = torch.nextafter(scores[0, 0, 3], torch.tensor(1.0))
+    edges, logits = Edges(torch.arange(16)[None], scores), scores[:, 0]
+    assert edges.lattice().order[0][0][:2] == [9, 3] and logits.softmax(-1)[0, 3] == logits.softmax(-1)[0, 9]
+    walked = reference_walk(logits, edges.tokens, nothing[:1], nothing, nothing, 0)
+    corrected = reference_markov(logits, nothing[:1], MarkovWeights(nothing, nothing), 0, None)
+    assert [int(ids) for ids, *_ in (reference_walk_edges(edges), walked, corrected)] == [9, 9, 9]
+
+
+def test_a_chance_beside_the_chain_that_is_no_number_is_refused() -> None:
+    first = [[0.6, 0.3]] * 2
+    require_numbers(Lattice.of([first, first], [[[0, 1]] * 2] * 2))
+    with pytest.raises(WeightsFailure, match="no numbers"):
+        require_numbers(Lattice.of([first, [[0.5, 0.2], [nan, nan]]], [[[0, 1]] * 2] * 2))
