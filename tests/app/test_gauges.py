@@ -96,6 +96,8 @@ async def test_what_a_check_costs_is_drawn_where_it_was_timed(launch: Launch) ->
         assert title.rstrip() == "check by rows, 10 to 20 ms"
         assert [gauge.column_at(at) for at, glyph in enumerate(rows[-1]) if glyph != " "] == [0, 1, 3]
         assert gauge.column_at(below.index("▲")) == 2
+        gauges.show(replace(gauges.facts, pass_ms=(900.0, 1234.5)))
+        assert gauge.render().plain.startswith("check by rows, 0.9 to 1.23 s")
 
 
 async def test_a_gauge_is_drawn_again_only_when_its_part_changed(chat: Driver) -> None:

@@ -342,8 +342,10 @@ class PassGauge(ColumnChart):
             labels[now] = "▲"
         line = axis(labels, self.columns, self.pitch)
         below = Content.styled(line, MUTED).highlight_regex("▲", style="bold $primary")
+        scale, unit = (1e3, "s") if known and known[-1] >= 1e3 else (1, "ms")
+        span = f", {known[0] / scale:.3g} to {known[-1] / scale:.3g} {unit}" if known else ""
         return [
-            self.title(f"{PASSES.name}, {known[0]:.3g} to {known[-1]:.3g} ms" if known else PASSES.name),
+            self.title(PASSES.name + span),
             *(Content.styled(self.widened(row), "$verdict-accepted") for row in rows),
             below,
         ]

@@ -18,9 +18,9 @@ BAR = 20
 """Cells of the longest bar."""
 NOTE = (
     "A row for the newest token and one for each guess that is checked: a further guess is worth its row where the "
-    "tokens that it may bring are worth the time that the row adds. The start timed the most rows of a line; more rows "
-    "count as no cheaper."
+    "tokens that it may bring are worth the time that the row adds."
 )
+AT_START = " At the start the most rows of each line were timed; more rows count as no cheaper."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def pass_table(costs: Sequence[PassCost], now: int, drawn: bool) -> Table:
         which = str(each.most) if each.least == each.most else f"{each.least} to {each.most}"
         here = f", now{f' {now}' * (each.least < each.most)}" * (each.least <= now <= each.most)
         took = tuple(f"{ms:.2f} ms" if ms else "-" for ms in (each.timed_ms, each.ms))
-        bar = (f"{'█' * max(round(BAR * length / max(lengths)), 1):<{BAR}}",) * drawn
+        bar = (f"{'█' * max(round(BAR * length / max(lengths)), length > 0):<{BAR}}",) * drawn
         rows.append((which + here, *took, f"{each.passes:,}", *bar))
     head = ("rows", "at the start", "in answers", "passes", *("",) * drawn)
-    return Table("passes", title, tuple(rows), head, NOTE)
+    return Table("passes", title, tuple(rows), head, NOTE + AT_START * any(each.timed_ms for each in costs))

@@ -48,13 +48,13 @@ def test_a_chat_is_exported_traced_and_written_as_markdown(sit: Sit, tmp_path: P
     assert [path.name for path in seat.face.kept] == ["answer.json", "page.html", "said.md", "a.dflash"]
     assert json.loads(seat.face.kept[0].read_text())["sections"][0]["kind"] == "answer"
     kept = [(path, json.loads(path.read_text())["sections"]) for path in seat.face.kept[:1]]
-    seat.type("more", "/export json", "/export last my.json", "/export json my.json")
+    seat.type("more", "/export json", "/export last my.JSON", "/export json my.JSON")
     kept += [(path, json.loads(path.read_text())["sections"]) for path in seat.face.kept[4:]]
     assert [(path.name, [each["question"] for each in sections]) for path, sections in kept] == [
-        ("answer.json", ["hi"]), ("chat.json", ["hi", "more"]), ("my.json", ["more"]), ("my-2.json", ["hi", "more"])
+        ("answer.json", ["hi"]), ("chat.json", ["hi", "more"]), ("my.JSON", ["more"]), ("my-2.JSON", ["hi", "more"])
     ]  # fmt: skip
     assert "exists already" in seat.type(f"/trace {tmp_path}/a.dflash") and "takes" in seat.type("/export pdf")
-    assert "/markdown" in seat.type("/export said.md")
+    assert all("/markdown" in seat.type(f"/export {each}") for each in ("said.md", "md"))
 
 
 def test_a_resumed_chat_is_exported_and_traced_whole(sit: Sit, tmp_path: Path) -> None:

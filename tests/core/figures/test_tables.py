@@ -76,11 +76,13 @@ def test_what_memory_allows_is_said_where_its_pace_is_known() -> None:
 
 def test_what_a_pass_costs_is_what_was_timed() -> None:
     costs = pass_costs([(3, 2000), (4, 4000), (64, 9000)], (1.0, 1.5, 0.0, 2.0))
-    head, *rest = [row[:4] for row in pass_table(costs, 3, drawn=True).rows]
+    *rows, bars = zip(*pass_table(costs, 3, drawn=True).rows, strict=True)
+    head, *rest = zip(*rows, strict=True)
     assert head == ("1", "1.00 ms", "-", "0")
     assert rest == [
         ("2", "1.50 ms", "-", "0"),
         ("3 to 4, now 3", "2.00 ms", "3.00 ms", "2"),
         ("33 to 64", "-", "9.00 ms", "1"),
     ]
+    assert [bar.count("█") for bar in bars] == [0, 0, 7, 20], "of what answers took, as wide passes weren't timed"
     assert pass_table((), 1, drawn=True).rows == (("by its rows", NOT_KNOWN),), "a server doesn't tell"

@@ -130,14 +130,16 @@ def test_a_conversation_goes_on_in_its_own_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", ["", "hello\n", '{"type": "session", "version": 99, "created": ""}\n', '{"type": 1}\n']
-)
+    "content",
+    ["", "hello\n", '{"type": 1}\n', '{"type": "session", "version": 3}\n',
+     '{"type": "session", "version": 99, "created": ""}\n'],
+)  # fmt: skip
 def test_what_is_no_conversation_is_told(tmp_path: Path, content: str) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text(content)
     with pytest.raises(ArchiveError) as caught:
         open_session(path)
-    assert caught.value.hint
+    assert caught.value.hint and list_sessions(tmp_path) == []
     with pytest.raises(ArchiveError, match="can't be read"):
         open_session(tmp_path / "missing.jsonl")
 

@@ -119,6 +119,7 @@ def test_settings_of_a_version_alone_are_not_those_to_go_on_with(tmp_path: Path)
         ([asked(1), answered(1, 4), answered(2), answered("x"), answered(1)], [(1, 0, "a")], 3),
         ([asked(1), {"type": "here", "turn": 9}, {"type": "here"}, {"type": "branch", "turn": 1}], [(1, 0, "")], 3),
         ([asked(1), {"event": "TurnFinished", "turn": 1, "reason": "tired"}], [(1, 0, "")], 1),
+        ([asked(1), 5, answered(1)], [(1, 0, "a")], 1),
         ([asked(1), started(1, "x")], [(1, 0, "")], 1),
         ([{"event": "EngineReady", "target": 3}, {"event": "nothing"}, {"type": "title", "title": 1}], [], 3),
         ([asked(1), {"type": "taken_back", "turn": 1}, answered(1), {"type": "here", "turn": 1}], [], 2),
@@ -130,6 +131,7 @@ def test_what_can_be_read_of_a_muddled_file_is_read(
 ) -> None:
     conversation = file_of(tmp_path, *lines)
     assert (shape(conversation), conversation.damaged) == (found, damaged)
+    assert len(list_sessions(tmp_path)) == 1
     conversation.tree.outline()
     for turn in conversation.tree:
         turn.events()

@@ -80,7 +80,7 @@ def export(desk: Desk, argument: Argument) -> None:
     """Write the answers of this chat, as they were decoded, to a file for others."""
     words = argument.text.split()
     if words and words[0] not in FORMATS:
-        words.insert(0, Path(words[-1]).suffix[1:])  # a file's name says its format
+        words.insert(0, Path(words[-1]).suffix[1:].lower() or words[0])  # a file's name says its format
     wanted = next((each for each in FORMATS if words and each == words[0]), None)
     if words and words[0] == "md":
         raise SlashError("/markdown and a name write the conversation as Markdown.")
