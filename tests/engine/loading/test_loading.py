@@ -15,7 +15,7 @@ from engine.commands import EngineOptions
 from engine.decoding.decoder import Decoder, Prompt
 from engine.events import EngineReady, Event, LoadProgress
 from engine.kernels.decode.tiling.target_tiles import target_tiles
-from engine.kernels.decode.tiling.tiles import draft_tiles, with_least_memory
+from engine.kernels.decode.tiling.tiles import LEAST_STAGES, draft_tiles, products_of, with_least_memory
 from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.weights.int8 import Int8Weight
 from engine.loading.choose_rounds import Say, Tiling
@@ -70,6 +70,12 @@ def test_rounds_on_the_device_draft_by_the_plan(
     assert (head is not None) == way.head_in_8_bits
     best = target_tiles(None, HOPPER), draft_tiles(way.in_8_bits, HOPPER)
     assert list(ways) == [best, tuple(map(with_least_memory, best))]
+
+
+def test_tiles_of_least_memory_are_so_for_a_row_alone() -> None:
+    best = target_tiles(None, HOPPER, sizes=(3840, 15_360))
+    least = products_of(with_least_memory(best)).values()
+    assert best.qkv.copied and {(each.stages, each.copied) for each in least} == {(LEAST_STAGES, None)}
 
 
 def test_a_drafter_in_8_bits_drafts_with_the_copies_weights(dense_pair: TinyPair) -> None:

@@ -301,8 +301,11 @@ def on_card(tiles: AllTiles, card: Card, bits: int = 16, plain: Sequence[str] = 
 
 
 def with_least_memory(tiles: AllTiles) -> AllTiles:
-    """The same choices with as few stages as a loop can have, for where more don't run. The order of sums stays."""
-    changed: dict[str, Any] = {n: replace(each, stages=LEAST_STAGES) for n, each in products_of(tiles).items()}
+    """The same choices with as few stages as a loop can have, of one row and of sixteen, for where more don't run. The
+    order of sums stays."""
+    changed: dict[str, Any] = {
+        name: replace(each, stages=LEAST_STAGES, copied=None) for name, each in products_of(tiles).items()
+    }
     return replace(tiles, **changed)
 
 
