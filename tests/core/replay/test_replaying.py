@@ -145,7 +145,7 @@ def test_it_pauses_steps_and_goes_on(tmp_path: Path) -> None:
         source.set_playing(True)
         source.set_pace(FASTEST)
         until(lambda: source.ended)
-    assert flat(events) == run_of(50, 0.02)
+    assert flat(events) == run_of(50, 0.02) and source.played == 50
 
 
 @given(st.data())
