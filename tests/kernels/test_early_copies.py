@@ -43,12 +43,13 @@ def test_the_weight_is_asked_for_before_the_wait_and_rows_behind_it(count: int) 
     [
         BEGIN + "\tgriddepcontrol.wait;\n" + steps(2) + END,
         BEGIN + WAIT + "\tld.global.b32 %r5, [%rd2];\n" + steps(2) + END,
+        BEGIN + WAIT + "\tgriddepcontrol.launch_dependents;\n" + steps(2) + END,
         BEGIN + WAIT + copy(1, 1) + copy(1, 2) + END,
         BEGIN + WAIT + steps(1) + copy(2, 2) + END,
         BEGIN + WAIT + steps(2).replace(".cg", ".ca") + END,
         BEGIN + WAIT + END,
     ],
-    ids=["not wanted", "another load", "rows first", "rows missing", "other copies", "no copies"],
+    ids=["not wanted", "another load", "next let go", "rows first", "rows missing", "other copies", "no copies"],
 )
 def test_what_is_not_as_expected_stays_as_it_is(ptx: str) -> None:
     assert asked_before_waiting(ptx) == ptx

@@ -16,7 +16,9 @@ WAIT = re.compile(r".*griddepcontrol\.wait; // behind copies.*\n")
 ROWS = re.compile(r"ld\.param\.b64\s+(%\w+), \[\w+_param_0\];")
 END = re.compile(r"^\$L__BB|\bbra\b|\bret;|\bcp\.async\.wait_group", re.MULTILINE)
 COPY = re.compile(r"\s*cp\.async\.cg\.shared\.global \[ (%\w+) \+ 0 \], \[ (%\w+) \+ 0 \], 0x10(?:, (%\w+))?;\n")
-OTHERS = re.compile(r"\b(?:cp\.async\.(?!commit_group)|ld\.(?!param)|st\.|atom\.|red\.|prefetch|mbarrier)")
+OTHERS = re.compile(
+    r"\b(?:cp\.async\.(?!commit_group)|ld\.(?!param)|st\.|atom\.|red\.|prefetch|mbarrier|griddepcontrol)"
+)
 
 
 def asked_before_waiting(ptx: str) -> str:

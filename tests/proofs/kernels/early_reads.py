@@ -19,6 +19,7 @@ OLDER = {
     "_norm_rope_store": {"cursor", "rows", "depths"},
     "_expert_down": {"experts", "pairs"},
     "_add_and_norm": {"residual"},
+    "_inject_and_norm": {"residual"},
     "_after_attention": {"residual"},
     "_after_feed_forward": {"residual"},
     "_after_experts": {"residual", "normed", "partials"},
@@ -28,10 +29,10 @@ OLDER = {
 }
 """Arguments that neither the kernel just before writes: a round writes the cursor, the rows and their tree before the
 embedding, the choice of experts is made two launches before, and the residual is that of the row kernel before, as what
-it normed; attention runs between the product of gates and them, the experts' down between the shared expert's and what
-joins them; a pass's first launches take rows into states, and what a layer that recurs projects is prepared and scanned
-before it gates. Of keys and values only those before the cursor are read: each came in an earlier pass, or before the
-block's."""
+it normed, or of the layer whose states are read and written to; attention runs between the product of gates and them,
+the experts' down between the shared expert's and what joins them; a pass's first launches take rows into states, and
+what a layer that recurs projects is prepared and scanned before it gates. Of keys and values only those before the
+cursor are read: each came in an earlier pass, or before the block's."""
 OF_EXPERTS = {"_after_feed_forward": {"partials"}}
 """Likewise of a kernel that reads the scales ``post_experts``: the experts' down runs between the dense one and it."""
 
