@@ -182,6 +182,13 @@ def test_what_a_round_cost_is_told_to_the_last_unit(width: int) -> None:
     assert cost.endswith("one at a time: 12 × 1.5 = 18.0 ms")
 
 
+@pytest.mark.parametrize("width", [1, 250])
+def test_a_round_without_a_token_has_a_table(width: int) -> None:
+    """A recording may hold one, and a screen may be as narrow as it likes."""
+    step = replace(make_step(0, 0), draft=(), emitted=())
+    assert scene_lines(Scene(inspect_step(step, 0, 0, None)), width, 9)
+
+
 # Slow motion
 
 

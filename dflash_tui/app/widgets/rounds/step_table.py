@@ -324,7 +324,7 @@ def _fit(texts: list[list[str]], room: int, scene: Scene) -> tuple[int, list[int
         widths = [min(size, max(longest, fewest)) for size, fewest in zip(wanted, least, strict=True)]
         if sum(widths) + len(widths) <= room:
             return 0, widths
-    per_view = max((room - 1) // (max(least) + 1), 1)
+    per_view = max((room - 1) // (max(least, default=SHORTEST_CELL) + 1), 1)
     first = min(max(_explained(scene) - per_view // 2, 0), max(len(texts) - per_view, 0))
     return first, [min(size, fewest) for size, fewest in zip(wanted, least, strict=True)][first : first + per_view]
 
