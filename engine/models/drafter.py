@@ -207,8 +207,8 @@ class Drafter(nn.Module, ABC):
 
     @abstractmethod
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
-        """fp32 [block_size - 1, vocabulary of its head]: the whole distributions at the positions behind the anchor.
-        ``tokens`` says which tokens these are."""
+        """fp32 [block_size - 1, vocabulary of its head]: the whole distributions at the positions behind the anchor,
+        of a drafter that isn't ``conditioned``. ``tokens`` says which tokens these are."""
 
     def lattice(
         self, target: TargetModel, anchor: int, block_size: int, cache: Cache

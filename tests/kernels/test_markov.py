@@ -37,7 +37,7 @@ def test_drafts_are_those_of_the_definition(rank: int, drafted: int, gated: bool
     out = replace(out, ids=None if drafted == TARGETS else ids)
     head_rows(rows, PlainWeight(noise(drafted, HIDDEN, seed=8)), None, out, TILES)
     assert out.logits is not None
-    found, chances, _ = reference_markov(out.logits[:COUNT], rows[:COUNT], weights, ANCHOR, out.ids)
+    found, chances = reference_markov(out.logits[:COUNT], rows[:COUNT], weights, ANCHOR, out.ids)
     apart = out.logits[:COUNT].argmax(-1)
     assert (apart if drafted == TARGETS else ids[apart]).tolist() != found.tolist(), "nothing depends on tokens before"
     markov(out, rows, weights, torch.tensor([ANCHOR, 0]), COUNT, TILES)

@@ -68,22 +68,22 @@ def reference_confidence(weights: MarkovWeights, row: Tensor, before: int) -> Te
 
 def reference_markov(
     logits: Tensor, rows: Tensor, weights: MarkovWeights, anchor: int, target_ids: Tensor | None
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The target's ids [n] of the drafted tokens, how likely each is by what the drafter knows, fp32 [n], and the
-    corrected logits [n, drafted vocabulary]. ``logits`` fp32 [n, drafted vocabulary] are those of ``rows`` [n, hidden];
-    ``target_ids`` int64 [drafted vocabulary] the target's ids, None where all are drafted.
-    Where the drafter says how sure it is, that and a token's probability count alike, by their geometric mean."""
-    ids, chances, corrected, before = [], [], [], anchor
+) -> tuple[Tensor, Tensor]:
+    """The target's ids [n] of the drafted tokens, and how likely each is by what the drafter knows, fp32 [n].
+    ``logits`` fp32 [n, drafted vocabulary] are those of ``rows`` [n, hidden]; ``target_ids`` int64 [drafted vocabulary]
+    the target's ids, None where all are drafted. Where the drafter says how sure it is, that and a token's
+    probability count alike, by their geometric mean."""
+    ids, chances, before = [], [], anchor
     for logit, row in zip(logits, rows, strict=True):
         channels = reference_channels(weights, row, before)
-        corrected.append(logit + (weights.after @ channels).float())
-        best = corrected[-1].argmax()
-        chance = corrected[-1].softmax(-1)[best]
+        corrected = logit + (weights.after @ channels).float()
+        best = corrected.argmax()
+        chance = corrected.softmax(-1)[best]
         sure = reference_confidence(weights, row, before)
         chances.append(chance if sure is None else (chance * sure).sqrt())
         before = int(best if target_ids is None else target_ids[best])
         ids.append(before)
-    return torch.tensor(ids, device=logits.device), torch.stack(chances), torch.stack(corrected)
+    return torch.tensor(ids, device=logits.device), torch.stack(chances)
 
 
 def markov(out: HeadOutput, rows: Tensor, weights: MarkovWeights, block: Tensor, count: int, tiles: Tiles) -> None:

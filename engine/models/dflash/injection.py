@@ -97,13 +97,6 @@ class DSpineDrafter(DFlashDrafter):
         block = self._block(target, anchor, block_size, cache)
         return Draft(*reference_walk_edges(self._edges(target, anchor, *block)))
 
-    def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
-        """fp32 [block_size - 1, vocabulary]: the distributions along the drafted chain."""
-        rows, states, features = self._block(target, anchor, block_size, cache)
-        drafted, _ = reference_walk_edges(self._edges(target, anchor, rows, states, features))
-        before = torch.cat((drafted.new_tensor([anchor]), drafted[:-1]))
-        return self.logits(target, self._refined(states, features, before)).softmax(dim=-1)
-
     def lattice(
         self, target: TargetModel, anchor: int, block_size: int, cache: Cache
     ) -> tuple[list[list[int]], Lattice]:

@@ -59,11 +59,7 @@ class MarkovPicker:
         )
 
     def pick(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Draft:
-        return Draft(*reference_markov(logits, rows, self._weights(), anchor, ids)[:2])
-
-    def probabilities(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Tensor:
-        """fp32 [block - 1, vocabulary]: the distributions along the drafted chain."""
-        return reference_markov(logits, rows, self._weights(), anchor, ids)[2].softmax(dim=-1)
+        return Draft(*reference_markov(logits, rows, self._weights(), anchor, ids))
 
     def _tables(self, candidates: Candidates, rows: Tensor, anchor: int | Tensor, ids: Tensor | None) -> Tables:
         weights = self._weights()

@@ -241,11 +241,7 @@ class DFlashDrafter(Drafter):
         return self.picker.pick(self.logits(target, rows), rows, anchor, self.token_ids)
 
     def probabilities(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Tensor:
-        rows = self.rows(target, anchor, block_size, cache)
-        logits, picker = self.logits(target, rows), self.picker
-        if isinstance(picker, MarkovPicker):
-            return picker.probabilities(logits, rows, anchor, self.token_ids)
-        return logits.softmax(dim=-1)
+        return self.logits(target, self.rows(target, anchor, block_size, cache)).softmax(dim=-1)
 
     def lattice(
         self, target: TargetModel, anchor: int, block_size: int, cache: Cache

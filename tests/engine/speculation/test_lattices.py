@@ -79,7 +79,7 @@ def test_of_scores_that_differ_in_their_last_bit_the_higher_is_drafted() -> None
     assert edges.lattice().order[0][0][:2] == [9, 3] and logits.softmax(-1)[0, 3] == logits.softmax(-1)[0, 9]
     walked = reference_walk(logits, edges.tokens, nothing[:1], nothing, nothing, 0)
     corrected = reference_markov(logits, nothing[:1], MarkovWeights(nothing, nothing), 0, None)
-    assert [int(ids) for ids, *_ in (reference_walk_edges(edges), walked, corrected)] == [9, 9, 9]
+    assert [int(ids) for ids, _ in (reference_walk_edges(edges), walked, corrected)] == [9, 9, 9]
 
 
 def test_a_chance_beside_the_chain_that_is_no_number_is_refused() -> None:
