@@ -11,7 +11,7 @@ from torch import Tensor
 from ...commands import GenerationSettings
 from ...decoding.rounds import require_numbers
 from ...kv_cache.cache import Cache
-from ...models.drafter import Drafter
+from ...models.drafter import Draft, Drafter
 from ...models.target import TargetModel
 from ...sampling.sampling import sample
 from ...speculation.lookup import num_agreed
@@ -42,18 +42,16 @@ def record_drafts(
     answer, and the draft behind each of its tokens but the last."""
     text: list[int] = []
     drafts: list[tuple[list[int], list[float]]] = []
-    for token, probabilities in _answer(target, drafter, prompt, settings):
-        best = probabilities.max(dim=-1)
+    for token, drafted in _answer(target, drafter, prompt, settings):
         text.append(token)
-        drafts.append((best.indices.tolist(), best.values.tolist()))
+        drafts.append((drafted.ids.tolist(), drafted.probabilities.tolist()))
     return text, [_draft(ids, chances, text[start:]) for start, (ids, chances) in enumerate(drafts[:-1], 1)]
 
 
 def _answer(
     target: TargetModel, drafter: Drafter, prompt: Sequence[int], settings: GenerationSettings
-) -> Iterator[tuple[int, Tensor]]:
-    """Yields each token of the answer, with the drafter's distributions at the positions behind it: [block - 1,
-    vocabulary]."""
+) -> Iterator[tuple[int, Draft]]:
+    """Yields each token of the answer, with what is drafted behind it."""
     device, dtype = target.device, target.dtype
     room = len(prompt) + settings.max_new_tokens + drafter.config.block_size
     cache = Cache(target.config.layers, room, CHUNK, target.cache_dtype or dtype, device)
@@ -76,8 +74,8 @@ def _answer(
             top_p=settings.top_p,
             seed=settings.seed,
         ).ids[0]
-        drafted = drafter.probabilities(target, token, drafter.config.block_size, context)
-        require_numbers(drafted[:, :1].tolist())
+        drafted = drafter.draft(target, token, drafter.config.block_size, context)
+        require_numbers(drafted.probabilities[:, None].tolist())
         yield token, drafted
         if token in target.config.stop_token_ids:
             return
