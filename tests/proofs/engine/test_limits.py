@@ -218,6 +218,9 @@ def test_a_hint_names_what_fits_the_page_in_hand_and_another_change_is_said() ->
     pink = COUNTER.replace("0", "1")
     assert "Now in pink" in OWN.broken_promise(f"Now in pink:\n\n{pink}", ["a page", COUNTER, "call it Summer"])
     assert not OWN.broken_promise(f"Now in pink:\n\n{pink}", ["a page", COUNTER, "make it pink"])
+    for ground in ("black", "white"):
+        told = OWN.broken_promise(f"On a {ground} background:\n\n{pink}", ["a page", COUNTER, "white background"])
+        assert bool(told) == (ground == "black")
     orx = COUNTER.replace("<h1>", "<style>\nb { color: orx; }\n</style>\n<h1>")
     torn = COUNTER.replace("<h1>", 'const color = "st Coffee";\n<h1>')
     assert "colours" in OWN.broken_promise(f"Now in orange:\n\n{torn}", ["a page", COUNTER, "orange"])
