@@ -15,14 +15,12 @@ from hypothesis import strategies as st
 from safetensors.torch import save_file
 from torch import Tensor
 
-from engine.commands import GenerationSettings
 from engine.errors import WeightsFailure
 from engine.kernels.round.choices import DraftChoices
 from engine.kernels.toolchain.jit import INTERPRETED, MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.kinds import bytes_of
 from engine.kv_cache.cache import Cache
-from engine.lab.judging.record import record_drafts
 from engine.loading.checkpoint import load_drafter
 from engine.loading.memory_plan import plan_memory
 from engine.models.dflash.draft_pass import DFlashDraftPass
@@ -149,21 +147,6 @@ def damages(draw: st.DrawFn) -> tuple[str, Change]:
         )
     )
     return found
-
-
-def test_a_self_test_counts_in_the_targets_ids(dense_pair: TinyPair) -> None:
-    """A drafter that is always right, and numbers the tokens backwards."""
-    target, drafter, wanted = dense_pair.target, deepcopy(dense_pair.drafter), GenerationSettings(max_new_tokens=12)
-    text, _ = record_drafts(target, drafter, [5, 6, 7], wanted)
-    drafter.token_ids, calls = torch.arange(VOCAB_SIZE).flip(0), iter(range(1, len(text) + 1))
-
-    def right(_: object, rows: Tensor) -> Tensor:
-        coming = torch.tensor([*text[next(calls) :], *[0] * len(rows)][: len(rows)])
-        return torch.nn.functional.one_hot(VOCAB_SIZE - 1 - coming, VOCAB_SIZE).float()
-
-    drafter.logits = right  # type: ignore[method-assign]
-    _, drafts = record_drafts(target, drafter, [5, 6, 7], wanted)
-    assert all(draft.num_right == len(draft.confidences) > 0 for draft in drafts) and len(drafts) == len(text) - 1
 
 
 @settings(max_examples=examples(120), suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -7,14 +7,21 @@ models ``auto`` verifies trees of them; fixed widths take chains.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from itertools import groupby
 
 import pytest
+import torch
+from torch import Tensor
 
+from engine.commands import GenerationSettings
 from engine.lab.judging.rates import rate_of
+from engine.lab.judging.record import record_drafts
 from engine.speculation.auto import Auto
 from engine.speculation.policy import Fixed
 from engine.speculation.trees import CHOICES
+from support.checkpoints import VOCAB_SIZE
+from tests.engine.conftest import TinyPair
 from tests.proofs.engine.played_auto import AHEAD, TREES, behind, chains, play_auto, tok_s
 from tests.proofs.engine.recorded import recorded_drafts, recorded_tables
 
@@ -69,3 +76,18 @@ def test_drafts_are_there_with_their_choices() -> None:
     for recording in RECORDINGS:
         assert list(recording.anchors) == chains(recording.blocks)
         assert all(len(position) == CHOICES for block in recording.blocks for position in block.chances)
+
+
+def test_a_self_test_counts_in_the_targets_ids(dense_pair: TinyPair) -> None:
+    """A drafter that is always right, and numbers the tokens backwards."""
+    target, drafter, wanted = dense_pair.target, deepcopy(dense_pair.drafter), GenerationSettings(max_new_tokens=12)
+    text, _ = record_drafts(target, drafter, [5, 6, 7], wanted)
+    drafter.token_ids, calls = torch.arange(VOCAB_SIZE).flip(0), iter(range(1, len(text) + 1))
+
+    def right(_: object, rows: Tensor) -> Tensor:
+        coming = torch.tensor([*text[next(calls) :], *[0] * len(rows)][: len(rows)])
+        return torch.nn.functional.one_hot(VOCAB_SIZE - 1 - coming, VOCAB_SIZE).float()
+
+    drafter.logits = right  # type: ignore[method-assign]
+    _, drafts = record_drafts(target, drafter, [5, 6, 7], wanted)
+    assert all(draft.num_right == len(draft.confidences) > 0 for draft in drafts) and len(drafts) == len(text) - 1
