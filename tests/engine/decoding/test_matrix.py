@@ -15,7 +15,6 @@ pytestmark = pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpre
 
 CELLS = [
     *(("dense", way) for way in ("block", "tree", "lookup")),
-    ("dense, DFlash 2", "own trees"),
     *((family, "block") for family in ("experts", "qwen3_5")),
 ]
 

@@ -52,8 +52,9 @@ def test_packing_a_whole_model_is_as_packing_its_tensors() -> None:
 
 def test_products_of_packed_weights_are_tried_before_they_are_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     target, _ = random_pair(read_shape("tiny"), CPU, weights="int4")
+    monkeypatch.setattr(pass_check, "SOME_EXPERTS", 2)
+    monkeypatch.setattr(pass_check, "MANY_ROWS", 20)
     assert products_depart(target) is None
-    monkeypatch.setattr(pass_check, "SOME_EXPERTS", 4)
     product = Int4Weight.grouped
     calls = count()
 

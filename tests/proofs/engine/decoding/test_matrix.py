@@ -17,6 +17,7 @@ CELLS = [
     ("dense, MTP", "own drafts, few"),
     *(("dense, few tokens", way) for way in ("own drafts", "tree")),
     *(("dense, DFlash 2", way) for way in ("tree", "beside")),
+    ("dense, DFlash 2", "own trees"),
     *(("dense, DSpark", way) for way in ("own trees", "tree", "beside")),
     *(("dense, DSpine", way) for way in ("own trees", "tree")),
     *(("qwen3_5, DFlash 2", way) for way in ("own trees", "tree")),
