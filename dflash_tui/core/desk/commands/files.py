@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from pathlib import Path
 
@@ -98,7 +99,7 @@ def record(desk: Desk, argument: Argument) -> None:
         raise SlashError("There is no finished answer to record yet.")
     stamp = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
     try:
-        path = Path(argument.text).expanduser() if argument.text else desk.out_dir / f"{stamp}{SUFFIX}"
+        path = Path(os.path.expanduser(argument.text)) if argument.text else desk.out_dir / f"{stamp}{SUFFIX}"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_recording(path, desk.ready, desk.chat.turns)
     except FileExistsError:
