@@ -10,18 +10,16 @@ from textual.content import Content
 from textual.screen import Screen
 
 from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
-from dflash_tui.core.desk.face import MessagePlace, Question, Result, Summary, View
+from dflash_tui.core.desk.face import MessagePlace, Question, Result, View
 from dflash_tui.core.export.document import origin_of
 from dflash_tui.core.files.desktop import LONGEST_SEQUENCE, copy_locally
 from dflash_tui.core.files.saving import save_block
 from dflash_tui.core.race.opponent import Opponent
 from dflash_tui.core.race.race import Race
 from dflash_tui.core.text.fences import CodeBlock
-from engine.commands import Ask
 
 from ..notices import link
 from ..screens.asking import AskScreen
-from ..screens.summing import SummaryScreen
 from ..widgets.prompt import Prompt
 from .viewer import Viewer
 from .views import open_view
@@ -98,11 +96,6 @@ class DeskScreen(Screen[None]):
                 self.app.call_from_thread(self.attempt, lambda: then(result))
 
         self.run_worker(wait, thread=True, exit_on_error=False)
-
-    def sum_up(self, ask: Ask, then: Callable[[Summary], None]) -> None:
-        self.app.push_screen(
-            SummaryScreen(ask, self.desk.source.send, self.desk.queue), lambda summary: then(summary or Summary())
-        )
 
     def race(self, create: Callable[[], Race], opponent: Opponent | None) -> None:
         from ..screens.race import RaceScreen  # the first frame needs no race

@@ -14,7 +14,7 @@ from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.desk.context_fit import WhenFull
 from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
 from dflash_tui.core.desk.event_queue import EventQueue
-from dflash_tui.core.desk.face import Change, MessagePlace, Question, Result, Summary, View
+from dflash_tui.core.desk.face import Change, MessagePlace, Question, Result, View
 from dflash_tui.core.desk.lanes import RACE_RUNS
 from dflash_tui.core.desk.words import blocks_of, place_of, short, speed_up, summary
 from dflash_tui.core.exit_codes import ExitCode
@@ -26,7 +26,7 @@ from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import SourceFactory
 from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.fences import CodeBlock
-from engine.commands import Ask, GenerationSettings, Stop
+from engine.commands import GenerationSettings
 from engine.events import EngineError, EngineReady, Event, LoadProgress, Notice, Step, TurnFinished
 
 from ..headless.status import describe_models
@@ -294,25 +294,6 @@ class PlainChat:
             else:
                 break
         then(result)
-
-    def sum_up(self, ask: Ask, then: Callable[[Summary], None]) -> None:
-        events = self._divert()
-        text, lacks = None, Summary().lacks
-        self.desk.source.send(ask)
-        try:
-            while text is None:
-                match self._next(events, lambda: self.desk.source.send(Stop(ask.turn))):
-                    case EngineError(fatal=True) as error:
-                        raise engine_problem(error)
-                    case EngineError() as error:
-                        lacks = error.message
-                    case TurnFinished() as finished:
-                        text = finished.text.strip()
-        finally:
-            self.desk.queue.diverted = None
-        if text:
-            self.say(f"The summary: {text}")
-        then(Summary(text, lacks))
 
     def race(self, create: Callable[[], Race], opponent: Opponent | None) -> None:
         """Says what is to come, and when every lane has run once more: figures are medians, so no lane has one before

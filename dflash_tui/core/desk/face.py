@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from engine.commands import Ask
-
     from ..conversation.chat import Queued
     from ..conversation.turn import Turn
     from ..race.opponent import Opponent
@@ -17,15 +15,6 @@ if TYPE_CHECKING:
     from ..text.fences import CodeBlock
 
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What a model wrote of what it will no longer read."""
-
-    text: str = ""
-    lacks: str = "The model wrote nothing."
-    """Why there is none, in a sentence, where there is none."""
 
 
 MessagePlace = Literal["notice", "end", "waiting"]
@@ -126,9 +115,6 @@ class Face(Protocol):
     ) -> None:
         """Do what takes its time, on another thread where the face has something else to do; then call ``then`` with
         what it returned. ``stop`` ends it early, when the user wants that."""
-
-    def sum_up(self, ask: Ask, then: Callable[[Summary], None]) -> None:
-        """Have the model write a summary, beside the conversation."""
 
     def race(self, create: Callable[[], Race], opponent: Opponent | None) -> None:
         """Run a race, beside the conversation, and show what comes of it. ``create`` makes one that has not begun."""
