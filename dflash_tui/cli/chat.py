@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -15,7 +15,6 @@ from dflash_tui.core.attachments.attachment import Attachment
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
-from dflash_tui.core.settings.addresses import address_for
 from dflash_tui.core.settings.config import Gauges
 from dflash_tui.core.settings.presets import Preset, find_preset
 from dflash_tui.core.settings.servers import ServerAddress
@@ -322,14 +321,8 @@ def _start(flags: Flags, conversation: Conversation | None, wanted: Wanted, invo
         _preset(flags, invocation),
         tuple(str(Path(name)) for name in flags.files),
         models_of(flags, invocation),
-        _others(invocation),
     )
 
 
 def _preset(flags: Flags, invocation: Invocation) -> Preset | None:
     return None if flags.preset is None else find_preset(flags.preset, invocation.config)
-
-
-def _others(invocation: Invocation) -> Callable[[str], SourceFactory]:
-    """What makes a source of a further server, by URL or name, for a race against it. It raises ``ServerError``."""
-    return lambda target: invocation.attach(address_for(target, invocation.config))

@@ -14,7 +14,6 @@ from dflash_tui.core.desk.face import MessagePlace, Question, Result, View
 from dflash_tui.core.export.document import origin_of
 from dflash_tui.core.files.desktop import LONGEST_SEQUENCE, copy_locally
 from dflash_tui.core.files.saving import save_block
-from dflash_tui.core.race.opponent import Opponent
 from dflash_tui.core.race.race import Race
 from dflash_tui.core.text.fences import CodeBlock
 
@@ -97,10 +96,8 @@ class DeskScreen(Screen[None]):
 
         self.run_worker(wait, thread=True, exit_on_error=False)
 
-    def race(self, create: Callable[[], Race], opponent: Opponent | None) -> None:
+    def race(self, create: Callable[[], Race]) -> None:
         from ..screens.race import RaceScreen  # the first frame needs no race
 
         origin = origin_of(self.desk.ready)
-        self.app.push_screen(
-            RaceScreen(create, self.desk.queue, origin, self.desk.out_dir, opponent, self.viewer.motion.moves)
-        )
+        self.app.push_screen(RaceScreen(create, self.desk.queue, origin, self.desk.out_dir, self.viewer.motion.moves))

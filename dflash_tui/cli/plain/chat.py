@@ -19,7 +19,6 @@ from dflash_tui.core.desk.lanes import RACE_RUNS
 from dflash_tui.core.desk.words import blocks_of, place_of, short, speed_up, summary
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.files.desktop import copy_locally
-from dflash_tui.core.race.opponent import Opponent
 from dflash_tui.core.race.race import Race, RaceResult
 from dflash_tui.core.race.report import how, race_remarks, race_table
 from dflash_tui.core.sessions.sessions import SessionLog
@@ -295,7 +294,7 @@ class PlainChat:
                 break
         then(result)
 
-    def race(self, create: Callable[[], Race], opponent: Opponent | None) -> None:
+    def race(self, create: Callable[[], Race]) -> None:
         """Says what is to come, and when every lane has run once more: figures are medians, so no lane has one before
         all have run as often as they will."""
         held = create()
@@ -303,19 +302,11 @@ class PlainChat:
         self.say(f"{len(held.lanes)} lanes run in turns, {RACE_RUNS} times each. Ctrl+C stops.")
         num_printed = 0
         try:
-            if opponent is None:
-                held.start()
-            else:
-                opponent.start(events.put)
+            held.start()
             while not held.over:
                 event = self._next(events, held.stop)
-                if isinstance(event, EngineReady) and opponent is not None:
-                    opponent.ready = event
-                    held.sides += (event,)
-                    held.start()
-                    continue
                 held.apply(event)
-                if isinstance(event, EngineError) and event.fatal and not (opponent and opponent.failed):
+                if isinstance(event, EngineError) and event.fatal:
                     raise engine_problem(event)
                 done, total = held.progress
                 if (times := done * RACE_RUNS // total) > num_printed:
@@ -323,8 +314,6 @@ class PlainChat:
                     self.say(f"Every lane has run {times} of {RACE_RUNS} times.")
         finally:
             self.desk.queue.diverted = None
-            if opponent is not None:
-                opponent.end()
         if held.failure is not None:
             raise SlashError(f"{held.failure.message} {held.failure.hint}")
         if held.result is None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 if TYPE_CHECKING:
     from ..conversation.chat import Queued
     from ..conversation.turn import Turn
-    from ..race.opponent import Opponent
     from ..race.race import Race
     from ..text.fences import CodeBlock
 
@@ -116,5 +115,5 @@ class Face(Protocol):
         """Do what takes its time, on another thread where the face has something else to do; then call ``then`` with
         what it returned. ``stop`` ends it early, when the user wants that."""
 
-    def race(self, create: Callable[[], Race], opponent: Opponent | None) -> None:
+    def race(self, create: Callable[[], Race]) -> None:
         """Run a race, beside the conversation, and show what comes of it. ``create`` makes one that has not begun."""

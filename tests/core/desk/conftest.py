@@ -18,7 +18,6 @@ from dflash_tui.core.desk.context_fit import WhenFull
 from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
 from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.desk.face import Change, MessagePlace, Question, Result, View
-from dflash_tui.core.race.opponent import Opponent
 from dflash_tui.core.race.race import Race
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Capabilities, Emit, SourceFactory
@@ -151,7 +150,7 @@ class Listener:
         else:
             self.work.append(lambda: then(work()))
 
-    def race(self, create: Callable[[], Race], opponent: Opponent | None) -> None:
+    def race(self, create: Callable[[], Race]) -> None:
         self.races.append(create())
 
 

@@ -116,9 +116,9 @@ def test_rounds_and_figures_are_shown_as_views(sit: Sit) -> None:
     assert [view.number for view in seat.face.shown if isinstance(view, RoundView)] == [None, 0, 9]
 
 
-def test_a_race_is_over_this_question_or_against_a_server(sit: Sit) -> None:
+def test_a_race_is_over_this_question(sit: Sit) -> None:
     seat = sit()
-    assert "Ask something first" in seat.type("/race") and "Say against which server" in seat.type("/race against")
+    assert "Ask something first" in seat.type("/race")
     seat.type("/race what else?", "hi", "/race")
     assert [race.question for race in seat.face.races] == ["what else?", "hi"]
     said = question_of(seat.desk.chat, "")
