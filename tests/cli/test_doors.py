@@ -103,7 +103,7 @@ def test_nothing_that_is_kept_or_exported_holds_it(
         main(["doctor"])
     name = ""
     exports = [("export", "trace", "--format", kind) for kind in ("html", "json", "text")]
-    exports += [("sessions", "export", "{}", "--format", kind) for kind in ("html", "json", "md")]
+    exports += [("export", "{}", "--format", kind) for kind in ("html", "json", "text")]
     lists = [("sessions", "list"), ("sessions", "list", "--json"), ("sessions", "find", "title")]
     capfdbinary.readouterr()
     for words in (*lists, *exports, ("sessions", "show", "{}"), ("doctor",)):

@@ -6,14 +6,10 @@ import json
 import sys
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
-from typing import cast
 
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.export.document import conversation_document
-from dflash_tui.core.export.formats import FORMATS, Format, render
 from dflash_tui.core.sessions.archive import (
     SessionSummary,
     conversation_markdown,
@@ -33,11 +29,10 @@ from dflash_tui.core.text.harmless import in_line
 from engine.commands import GenerationSettings
 
 from ..flags.pair import typed_flags
-from ..headless.output import FileOutput, StandardOutput
+from ..headless.output import StandardOutput
 from ..problems import Problem
 from ..terminal.saying import remark, say
 
-MARKDOWN = "md"
 NAME_WIDTH = 60
 EXCERPT = 100
 """Characters of what was said around a word that was looked for."""
@@ -46,7 +41,7 @@ EXCERPT = 100
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
 @click.pass_context
 def sessions(context: click.Context) -> int:
-    """List, show, export and delete conversations. An ID may be cut short where it stays the only one."""
+    """List, show and delete conversations. An ID may be cut short where it stays the only one."""
     return int(context.invoke(list_command)) if context.invoked_subcommand is None else ExitCode.OK
 
 
@@ -89,25 +84,11 @@ def find_command(words: Sequence[str], as_json: bool, most: int) -> int:
 @sessions.command("show")
 @click.argument("id")
 def show_command(id: str) -> int:
-    """Print a conversation as Markdown."""
-    return _write(conversation_markdown(_open(id)), None)
-
-
-@sessions.command("export")
-@click.argument("id")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; without it stdout.")
-@click.option("--format", "wanted", type=click.Choice((MARKDOWN, *FORMATS)), default=MARKDOWN, show_default=True)
-def export_command(id: str, output: Path | None, wanted: str) -> int:
-    """Write a conversation to a file for others; FILE must not be there yet.
-
-    md is what was said, html has every token with its round, json is data.
-    """
-    if output is not None and output.exists():
-        raise Problem(f"{output} is there already.", "Choose another name with -o.")
-    conversation = _open(id)
-    if wanted == MARKDOWN:
-        return _write(conversation_markdown(conversation), output)
-    return _write(render(conversation_document(conversation), cast(Format, wanted)), output)
+    """Print a conversation as Markdown; dflash-chat export makes a page of it, or data, with every round."""
+    output = StandardOutput()
+    output.write(conversation_markdown(_open(id)))
+    output.close()
+    return ExitCode.OK
 
 
 @sessions.command("delete")
@@ -147,13 +128,6 @@ def continued(
 
 def _open(id: str) -> Conversation:
     return open_session(find_session(id))
-
-
-def _write(text: str, path: Path | None) -> int:
-    output = StandardOutput() if path is None or str(path) == "-" else FileOutput(path)
-    output.write(text)
-    output.close()
-    return ExitCode.OK
 
 
 def _as_line(session: SessionSummary) -> str:

@@ -40,31 +40,30 @@ def test_without_a_screen_nothing_is_opened(sit: Sit, tmp_path: Path, monkeypatc
     assert "on the machine that serves" in seat.type("/open"), "nor on a screen that the user does not see"
 
 
-def test_a_chat_is_exported_traced_and_written_as_markdown(sit: Sit, tmp_path: Path) -> None:
+def test_a_chat_is_exported_and_written_as_markdown(sit: Sit) -> None:
     seat = sit()
     assert "Nothing was said" in seat.type("/markdown") and "no answer to export" in seat.type("/export json")
-    assert "no finished answer" in seat.type("/trace")
-    seat.type("hi", "/export json", "/export html last page.html", "/markdown said.md", f"/trace {tmp_path}/a.dflash")
-    assert [path.name for path in seat.face.kept] == ["answer.json", "page.html", "said.md", "a.dflash"]
+    seat.type("hi", "/export json", "/export html last page.html", "/markdown said.md")
+    assert [path.name for path in seat.face.kept] == ["answer.json", "page.html", "said.md"]
     assert json.loads(seat.face.kept[0].read_text())["sections"][0]["kind"] == "answer"
     kept = [(path, json.loads(path.read_text())["sections"]) for path in seat.face.kept[:1]]
     seat.type("more", "/export json", "/export last my.JSON", "/export json my.JSON")
-    kept += [(path, json.loads(path.read_text())["sections"]) for path in seat.face.kept[4:]]
+    kept += [(path, json.loads(path.read_text())["sections"]) for path in seat.face.kept[3:]]
     assert [(path.name, [each["question"] for each in sections]) for path, sections in kept] == [
         ("answer.json", ["hi"]), ("chat.json", ["hi", "more"]), ("my.JSON", ["more"]), ("my-2.JSON", ["hi", "more"])
     ]  # fmt: skip
-    assert "exists already" in seat.type(f"/trace {tmp_path}/a.dflash") and "takes" in seat.type("/export pdf")
+    assert "takes" in seat.type("/export pdf")
     assert all("/markdown" in seat.type(f"/export {each}") for each in ("said.md", "md"))
 
 
-def test_a_resumed_chat_is_exported_and_traced_whole(sit: Sit, tmp_path: Path) -> None:
+def test_a_resumed_chat_is_exported_and_replayed_whole(sit: Sit) -> None:
     seat = sit()
     seat.type("one")
     first = seat.queue.log.path
-    seat.type("/new", "elsewhere", f"/resume {first.stem}", "two", "/export json", f"/trace {tmp_path}/whole.jsonl")
+    seat.type("/new", "elsewhere", f"/resume {first.stem}", "two", "/export json")
     sections = json.loads(seat.face.kept[0].read_text())["sections"]
     assert [(each["question"], each["text"]) for each in sections] == [("one", ANSWER), ("two", ANSWER)]
-    events = read_recording(seat.face.kept[1]).events()
+    events = read_recording(first).events()
     assert [event.question for event in events if isinstance(event, TurnStarted)] == ["one", "two"]
 
 

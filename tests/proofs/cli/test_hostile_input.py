@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from dflash_tui.cli.chat import chat
 from dflash_tui.cli.plain.commands import COMMANDS
-from dflash_tui.core.export.document import conversation_document
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.replay.recording import Recording
+from dflash_tui.core.sessions.archive import conversation_markdown
 from dflash_tui.core.sessions.sessions import load_session
 from engine.events import EngineReady, TurnFinished, TurnStarted, event_to_dict
 from engine.rounds.blocks import columns_of
@@ -86,9 +86,7 @@ def test_a_conversation_that_anybody_wrote(
     except ValueError as error:
         assert str(path) in str(error)
         return
-    assert conversation_document(conversation) and list(conversation.messages()) is not None
-    for turn in conversation.tree:
-        turn.events()
+    assert conversation_markdown(conversation) and list(conversation.messages()) is not None
     list(Recording(conversation).events())
 
 
