@@ -108,7 +108,7 @@ class ThemedApp(OptionsApp):
 
     def action_suspend_process(self) -> None:
         """Go back to the shell, whose ``fg`` goes on here; the driver leaves the terminal meanwhile."""
-        if self.is_web or self.is_headless or not suspend():
+        if self.is_headless or not suspend():
             self.notify("Ctrl+Z goes back to the shell, and there is none that would go on from here.", timeout=4)
 
     def action_command_palette(self) -> None:

@@ -41,7 +41,7 @@ from .logs import log_to_file
 from .models import models_of
 from .problems import Problem
 from .terminal.saying import remark
-from .terminal.screen import bare_terminal, has_screen, in_browser
+from .terminal.screen import bare_terminal, has_screen
 from .tracing import finish_trace, open_trace, recorded
 
 EXAMPLES = """\
@@ -224,7 +224,7 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
     if chosen.resume == "" and not in_lines:
         _require_a_choice(chosen)
     begun = time.monotonic()
-    text = None if in_lines else read_prompt(chosen.prompt, None if in_browser() else sys.stdin, chosen.timeout)
+    text = None if in_lines else read_prompt(chosen.prompt, sys.stdin, chosen.timeout)
     if chosen.timeout is not None:  # waiting for stdin counts
         chosen = replace(chosen, timeout=max(chosen.timeout - (time.monotonic() - begun), 0.0))
     if text is not None:
@@ -241,7 +241,7 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
 
 def _require_a_choice(flags: Flags) -> None:
     """Raise :class:`Problem` where nobody could choose a conversation."""
-    if flags.prompt is not None or not (in_browser() or (sys.stdin.isatty() and sys.stdout.isatty())):
+    if flags.prompt is not None or not (sys.stdin.isatty() and sys.stdout.isatty()):
         hint = "Name one with --resume ID; dflash-chat sessions lists them."
         raise Problem("--resume without an ID lets you choose in the chat, and none opens here.", hint)
 

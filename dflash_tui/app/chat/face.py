@@ -38,10 +38,6 @@ class DeskScreen(Screen[None]):
     def prompt(self) -> Prompt:
         raise NotImplementedError
 
-    @property
-    def remote(self) -> bool:
-        return self.app.is_web
-
     def say(self, text: str, where: MessagePlace = "notice", *, grave: bool = False) -> None:
         seconds = LEAST_SECONDS + len(text) / CHARACTERS_A_SECOND
         self.notify(text, severity="error" if grave else "information", timeout=seconds, markup=False)

@@ -46,8 +46,6 @@ class PlainChat:
     """The face of a desk that is heard and read out. Between two lines that are typed it waits for the source, so no
     command ever comes while an answer runs."""
 
-    remote = False
-
     def __init__(
         self,
         source: SourceFactory,

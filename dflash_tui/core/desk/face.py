@@ -80,10 +80,6 @@ class Face(Protocol):
     """A screen, or lines. Every method is called on the face's own thread, and returns at once or when it is done:
     what a face hands back it hands to ``then``."""
 
-    @property
-    def remote(self) -> bool:
-        """Whether the user sits at another machine, so that nothing is to be run or opened on this one."""
-
     def say(self, text: str, where: MessagePlace = "notice", *, grave: bool = False) -> None:
         """Say a sentence of the program's own. ``grave``: something that was wanted could not be done."""
 

@@ -98,7 +98,6 @@ class Source:
 class Listener:
     """A face: ``choices`` are the answers to the questions that it will be asked."""
 
-    remote: bool = False
     said: list[str] = field(default_factory=list)
     kept: list[Path] = field(default_factory=list)
     asked: list[Question] = field(default_factory=list)

@@ -35,9 +35,6 @@ def test_without_a_screen_nothing_is_opened(sit: Sit, tmp_path: Path, monkeypatc
     seat = sit(answer="```html page.html\n<p>\n```")
     said = seat.type("hi", "/open")
     assert "no screen here" in said and "It is here" in said and (tmp_path / "out" / "page.html").exists()
-    monkeypatch.setenv("DISPLAY", ":0")
-    seat.face.remote = True
-    assert "on the machine that serves" in seat.type("/open"), "nor on a screen that the user does not see"
 
 
 def test_a_chat_is_exported_and_written_as_markdown(sit: Sit) -> None:

@@ -49,8 +49,7 @@ def open_block(desk: Desk, argument: Argument) -> None:
     """Save the block, then let the desktop show the file once the user has agreed: never one that somebody else
     wrote."""
     path = save_block(chosen_block(desk.answers(), argument.text), desk.out_dir)
-    elsewhere = "In a browser nothing is opened: it would open on the machine that serves this page."
-    if reason := elsewhere if desk.face.remote else why_not_opened(path):
+    if reason := why_not_opened(path):
         raise SlashError(f"{reason}\nIt is here: {path.resolve()}")
 
     def opened() -> str:
