@@ -51,7 +51,7 @@ class ThemedApp(OptionsApp):
     TokenLog.shown > .token-log--bonus { color: $shown-bonus; }
     TokenLog.shown > .token-log--plain { color: $shown-plain; }
     /* What is there already is the screen below, where the box itself scrolls. */
-    HelpScreen > VerticalScroll, StatisticsScreen > VerticalScroll {
+    BoxScreen > VerticalScroll {
         scrollbar-background: $surface;
         scrollbar-background-hover: $surface;
         scrollbar-background-active: $surface;
