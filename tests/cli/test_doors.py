@@ -104,7 +104,7 @@ def test_nothing_that_is_kept_or_exported_holds_it(
     name = ""
     exports = [("export", "trace", "--format", kind) for kind in ("html", "json", "text")]
     exports += [("export", "{}", "--format", kind) for kind in ("html", "json", "text")]
-    lists = [("sessions", "list"), ("sessions", "list", "--json"), ("sessions", "find", "title")]
+    lists = [("sessions", "list"), ("sessions", "list", "--json"), ("sessions", "list", "title")]
     capfdbinary.readouterr()
     for words in (*lists, *exports, ("sessions", "show", "{}"), ("doctor",)):
         main([word.format(name) for word in words])

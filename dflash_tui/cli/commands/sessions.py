@@ -18,9 +18,8 @@ from dflash_tui.core.sessions.archive import (
     open_session,
     reopen,
     reopen_latest,
-    survey,
 )
-from dflash_tui.core.sessions.search import Hit, Search, excerpt
+from dflash_tui.core.sessions.search import conversations
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 from dflash_tui.core.settings.decoding import of_flags, restored
 from dflash_tui.core.settings.presets import Preset
@@ -34,8 +33,6 @@ from ..problems import Problem
 from ..terminal.saying import remark, say
 
 NAME_WIDTH = 60
-EXCERPT = 100
-"""Characters of what was said around a word that was looked for."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
@@ -50,34 +47,13 @@ def sessions(context: click.Context) -> int:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def list_command(words: Sequence[str] = (), as_json: bool = False) -> int:
     """List conversations, the latest first; only those that have all WORDS in their name, questions or answers."""
-    text = " ".join(words)
-    hit_paths = {hit.path for hit in Search().find(text)} if text else set()
-    readable, unreadable = survey()
-    matching = [session for session in readable if session.matches(text) or session.path in hit_paths]
+    matching, unreadable = conversations(" ".join(words))
     for session in matching:
         say(_as_json(session) if as_json else _as_line(session))
     for problem in unreadable:
         remark(in_line(problem))
     if not matching and not as_json:
         remark("No conversation yet." if not words else "No conversation has these words.")
-    return ExitCode.OK
-
-
-@sessions.command("find")
-@click.argument("words", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-@click.option("--most", type=click.IntRange(min=1), default=50, show_default=True, help="Stop after so many.")
-def find_command(words: Sequence[str], as_json: bool, most: int) -> int:
-    """Search everything that was said: questions, answers and names; places that have all WORDS, the latest first.
-
-    A word may be cut short; '"several words"' in quotes stand as they are.
-    """
-    text, found = " ".join(words), False
-    for hit in Search().find(text, most):
-        found = True
-        say(_hit_json(hit) if as_json else _hit_line(hit, text))
-    if not found and not as_json:
-        remark("Nothing was said with these words.")
     return ExitCode.OK
 
 
@@ -133,17 +109,6 @@ def _open(id: str) -> Conversation:
 def _as_line(session: SessionSummary) -> str:
     when = datetime.fromtimestamp(session.changed).strftime("%Y-%m-%d %H:%M")
     return f"{session.id}  {when}  {len(session.questions):>3}  {in_line(session.name[:NAME_WIDTH])}"
-
-
-def _hit_line(hit: Hit, words: str) -> str:
-    when = datetime.fromtimestamp(hit.changed).strftime("%Y-%m-%d %H:%M")
-    heading = f"#{hit.turn} {hit.part}" if hit.turn else "name"
-    return f"{hit.id}  {when}  {heading:<13}  {in_line(excerpt(hit.text, words, EXCERPT)[0])}"
-
-
-def _hit_json(hit: Hit) -> str:
-    facts = {"id": hit.id, "path": str(hit.path), "name": hit.name, "turn": hit.turn, "part": hit.part}
-    return json.dumps({**facts, "text": hit.text})
 
 
 def _as_json(session: SessionSummary) -> str:

@@ -94,7 +94,7 @@ def test_a_conversation_that_anybody_wrote(
 @given(st.lists(lines(), min_size=1, max_size=12))
 def test_commands_about_a_conversation_that_anybody_wrote(program: Program, rest: list[bytes]) -> None:
     path = sessions_directory() / "2026-11-23T08-00-00-abcdef.jsonl"
-    for words in (["sessions"], ["sessions", "find", "ok"], ["sessions", "show", "abcdef"], ["--continue", "-p", "hi"]):
+    for words in (["sessions"], ["sessions", "list", "ok"], ["sessions", "show", "abcdef"], ["--continue", "-p", "hi"]):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(json.dumps(HEAD).encode() + b"\n" + b"".join(rest))
         ended_in_words(program.run(*words))
