@@ -14,6 +14,7 @@ import random
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -192,7 +193,7 @@ def check_turns(decoder: Decoder, tokens: int, report: Report) -> None:
             said.append(tokens_of(answer(decoder, question, way.settings(tokens, block))))
         report.line(f"{way.name}, one turn", "equal" if said[0] == said[1] else "PART", said[0] == said[1])
         text = (*question, *said[1], *other)
-        events = list(decoder.decode(Prompt(text, len(text)), lambda way=way: way.settings(tokens // 3, 16)))
+        events = list(decoder.decode(Prompt(text, len(text)), partial(way.settings, tokens // 3, 16)))
         reused = max(event.num_reused_tokens for event in events if isinstance(event, TurnStarted))
         report.line(f"{way.name}, next turn", f"{reused} of {len(text)} tokens reused", reused > len(question))
 
