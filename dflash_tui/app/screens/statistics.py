@@ -72,15 +72,19 @@ class StatisticsScreen(ModalScreen[None], DismissOnceScreen[None]):
 
 def drawn(table: Table, width: int) -> Content:
     """The table as text: columns aligned, the first to the left and figures to the right. Where they are wider than so
-    many cells, the first column wraps."""
+    many cells, bars, a last column without a head, go, and then the first column wraps."""
     grid = [table.head, *table.rows] if table.head else list(table.rows)
     sizes = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    if table.head and not table.head[-1] and sum(2 + size for size in sizes) > width + 2:
+        grid, sizes = [row[:-1] for row in grid], sizes[:-1]
     sizes[0] = min(sizes[0], max(width - sum(2 + size for size in sizes[1:]), 10))
     lines = [Content.styled(table.title, "bold $primary")]
     for row in grid:
         says, *rest = textwrap.wrap(row[0], sizes[0], subsequent_indent="  ")
         cells = [f"{says:<{sizes[0]}}", *(f"{cell:>{size}}" for cell, size in zip(row[1:], sizes[1:], strict=True))]
-        lines.append(Content.styled("\n".join(["  ".join(cells), *rest]), MUTED if row is table.head else ""))
+        lines.append(
+            Content.styled("\n".join(["  ".join(cells), *rest]), MUTED if table.head and row is grid[0] else "")
+        )
     if table.note:
         lines.append(Content.styled(table.note, MUTED))
     return Content("\n").join(lines)
