@@ -92,7 +92,7 @@ def test_an_error_pipe_that_nobody_reads_loses_remarks_alone() -> None:
     began = time.monotonic()
     for _ in range(20):
         assert remarks.write(b"a remark\n" * 1000) == 9000
-    assert time.monotonic() - began < 2, "it waits once"
+    assert time.monotonic() - began < 15, "it waits once, for a second"
     while waiting_in(reader):
         os.read(reader, 65536)
     remarks.write(b"heard again")

@@ -1,4 +1,5 @@
-"""Every script in ``measure`` imports, and runs in small, on a CPU, as ``--quick`` has it."""
+"""Every script in ``measure`` imports, and runs in small, on a CPU, as ``--quick`` has it: a third with every commit,
+all with ``make proofs CARDS=all``."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ import torch
 
 from engine.kernels.toolchain.jit import INTERPRETED
 from tests.kernels.live_rows import leave_out_dead_rows
+from tests.pace import in_turn
 
 if INTERPRETED:
     from triton.runtime.interpreter import InterpreterBuilder
@@ -49,7 +51,7 @@ UNSEEN = {
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
-@pytest.mark.parametrize("script", [name for name in SCRIPTS if name not in HELPERS and name not in UNSEEN])
+@pytest.mark.parametrize("script", in_turn([name for name in SCRIPTS if name not in HELPERS and name not in UNSEEN], 3))
 def test_it_runs_in_small(
     script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -57,6 +59,7 @@ def test_it_runs_in_small(
     if script in NEEDS and not NEEDS[script]():
         pytest.skip("needs what is not installed here")
     monkeypatch.setattr(sys, "argv", [script, "--quick"])
+    monkeypatch.delitem(sys.modules, script, raising=False)  # the test below imports it
     leave_out_dead_rows(monkeypatch)
     monkeypatch.setattr(InterpreterBuilder, "create_dot", InterpreterBuilder.create_dot)
     threads, interval = torch.get_num_threads(), sys.getswitchinterval()
