@@ -70,6 +70,9 @@ def test_the_tour_lasts_two_minutes_and_ends_with_what_the_race_found() -> None:
     assert tour.plays and tour.seconds == 120
     (race,) = [page.view for page in tour.pages if isinstance(page.view, SideBySide)]
     assert race.result.divergence(race.result.lanes[1]) is None
+    assert "one at a time: 11 × 3.4" in to_text(document_of(tour))
+    said = [getattr(each, "text", getattr(each, "says", "")) for each in document_of(tour).sections]
+    assert said.count(REASON.says) == 1
 
 
 @pytest.mark.parametrize(("kept", "begins"), [(3, 3), (9, 0), (11, 0), (-1, 0), ("x", 0), (None, 0)])

@@ -24,7 +24,7 @@ from engine.loading.precompiler import launch_all
 
 
 def main() -> None:
-    ahead.PATIENCE = 150.0  # other tests may keep the cores busy
+    ahead.PATIENCE = 850.0  # other tests may keep the cores busy
     folder = Path(sys.argv[1])
     mark = folder / "mark"
     order = Order(str(folder), None, 4096, drafts_in_8_bits=False, attention="auto", card=HOPPER)

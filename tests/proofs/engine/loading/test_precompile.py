@@ -43,7 +43,7 @@ from engine.models.attention_backends import TRITON
 from engine.service import EngineService
 from engine.speculation.trees import WIDE_ROWS
 from support.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
-from support.shapes import configs_of, period_of, shorten
+from support.shapes import published_config
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models import gpt_oss
 from tests.engine.small_decoders import prompt_ids, run_turn, settings
@@ -289,20 +289,20 @@ def test_a_process_that_fails_is_waited_for_no_longer(tmp_path: Path, caplog: py
 
 @pytest.mark.ci
 @pytest.mark.slow
+@pytest.mark.timeout(1000)  # the process gives way to whatever else runs
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
 def test_a_program_compiles_nothing_that_the_process_compiled(tmp_path: Path) -> None:
     write_libcuda(tmp_path)
-    target, drafter = configs_of("12B")
-    shorten(target, drafter, period_of(target))
-    target["text_config"] |= {"head_dim": 128, "global_head_dim": 128}  # small heads compile sooner
+    target = published_config("SmolLM2-135M-Instruct") | {"num_hidden_layers": 2}  # small heads compile sooner
     (tmp_path / "config.json").write_text(json.dumps(target))
     said = json.loads(
         python(
             "tests.proofs.engine.loading.compiled_beside",
             str(tmp_path),
+            seconds=900,
             TRITON_CACHE_DIR=str(tmp_path / "cache"),
             TRITON_LIBCUDA_PATH=str(tmp_path),
             LD_LIBRARY_PATH=str(tmp_path),
         )
     )
-    assert said["missed"] == [] and said["loaded"] > 30 and said["found"] == 0
+    assert said["missed"] == [] and said["loaded"] > 15 and said["found"] == 0
