@@ -134,7 +134,7 @@ LATIN = os.fsdecode(b"caf\xe9")
 
 @pytest.mark.parametrize(
     "words",
-    [["-p", LATIN], [f"--prompt={LATIN}"], ["-p", "hi", "--system", LATIN], [LATIN], ["sessions", "find", LATIN]],
+    [["-p", LATIN], [f"--prompt={LATIN}"], ["-p", "hi", "--system", LATIN], [LATIN], ["sessions", "list", LATIN]],
 )
 def test_arguments_that_are_not_utf8_are_told(program: Program, words: list[str]) -> None:
     program.run(*words)

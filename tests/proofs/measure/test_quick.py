@@ -28,7 +28,6 @@ SCRIPTS = sorted(
     if 'if __name__ == "__main__":' in path.read_text(encoding="utf-8")
 )
 HELPERS = {
-    "measure.gpu.check_recurrent": "times real shapes on a GPU; its kernels and rounds have tests at small ones",
     "measure.gpu.check_speed": "starts the others",
     "measure.gpu.packed_pace": "times real shapes on a GPU",
     "measure.gpu.started": "the process that check_start times",
