@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +24,7 @@ from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import Ingestion, Proposal, RoundLaunches, RoundPiece, Verification
 from engine.hub.pairs import PairFolders
 from engine.kernels.toolchain.card import HOPPER
+from engine.kernels.toolchain.disk_cache import loading_beside
 from engine.kernels.toolchain.jit import INTERPRETED, UNSPECIALISED
 from engine.kernels.weights.int8 import Int8Weight
 from engine.lab.bench import command as bench_command
@@ -230,8 +232,10 @@ def test_what_was_compiled_before_takes_no_process(tmp_path: Path, monkeypatch: 
     assert stood_by is not None and order is not None
     assert started()[1] == order  # nothing was compiled
     digest = order.digest
-    stood_by.mark.write_text(digest)
-    assert started() == (None, None)
+    stood_by.mark.write_text(f"{digest}\na launch\nanother")
+    brought: list[str] = []
+    monkeypatch.setattr(ahead, "loading_beside", lambda launches, _device: nullcontext(brought.extend(launches)))
+    assert started() == (None, None) and brought == ["a launch", "another"]
     config.write_text('{"other": "model"}')
     stood_by, other = started()  # what was compiled before seemed to be enough
     assert stood_by is None and other == order and other.digest != digest
@@ -240,6 +244,13 @@ def test_what_was_compiled_before_takes_no_process(tmp_path: Path, monkeypatch: 
     stood_by, other = started()
     assert stood_by is not None and other is None
     assert started() == (None, None)
+
+
+def test_launches_that_nobody_knows_are_left_alone() -> None:
+    before = threads("kernels")
+    with loading_beside(["no launch"], CUDA):
+        pass
+    assert threads("kernels") <= before
 
 
 @pytest.mark.usefixtures("a_gpu")
@@ -294,4 +305,4 @@ def test_a_program_compiles_nothing_that_the_process_compiled(tmp_path: Path) ->
             LD_LIBRARY_PATH=str(tmp_path),
         )
     )
-    assert said["missed"] == [] and said["found"] > 15 and said["marked"]
+    assert said["missed"] == [] and said["loaded"] > 15 and said["found"] == 0
