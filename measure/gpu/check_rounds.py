@@ -110,11 +110,11 @@ def check_shape(decoder: Decoder, tokens: int, blocks: Sequence[int], report: Re
         plain = tokens_of(answer(decoder, prompt, way.settings(tokens, None)))
         for block in blocks:
             rounds = answer(decoder, prompt, way.settings(tokens, block))
-            _compare(f"{way.name}, block {block}, real drafts", plain, rounds, report)
+            compare(f"{way.name}, block {block}, real drafts", plain, rounds, report)
         decoder.use_rounds(DeviceRounds(OracleLaunches(decoder, spoiled([*prompt, *plain]))))
         for block in blocks:
             rounds = answer(decoder, prompt, way.settings(tokens, block))
-            _compare(f"{way.name}, block {block}, drafts right but every {WRONG_EVERY}th", plain, rounds, report)
+            compare(f"{way.name}, block {block}, drafts right but every {WRONG_EVERY}th", plain, rounds, report)
         decoder.use_rounds(host)
         if way.temperature == 0:
             _compare_with_host(decoder, prompt, plain, way.settings(tokens, None), report)
@@ -198,7 +198,8 @@ def check_turns(decoder: Decoder, tokens: int, report: Report) -> None:
         report.line(f"{way.name}, next turn", f"{reused} of {len(text)} tokens reused", reused > len(question))
 
 
-def _compare(name: str, plain: list[int], rounds: Sequence[Round], report: Report) -> None:
+def compare(name: str, plain: list[int], rounds: Sequence[Round], report: Report) -> None:
+    """Reports whether rounds yield the plain tokens."""
     ids = tokens_of(rounds)
     accepted = sum(done.num_accepted for done in rounds)
     part = next((i for i, (a, b) in enumerate(zip(plain, ids, strict=False)) if a != b), None)
