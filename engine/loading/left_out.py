@@ -23,5 +23,7 @@ def left_out(folders: PairFolders) -> str:
             sizes[what] += header.nbytes
     parts = " and ".join(f"{what} ({gigabytes(sizes[what])})" for what in sorted(sizes))
     adapters = sorted(path.name for path in folders.target.glob("adapter_model.*"))
-    said = [f"left out, as text doesn't need it: {parts}"] if parts else []
-    return "; ".join([*said, *(f"the adapter in {name} is not applied: merge it to use it" for name in adapters[:1])])
+    remarks = [f"left out, as text doesn't need it: {parts}"] if parts else []
+    return "; ".join(
+        [*remarks, *(f"the adapter in {name} is not applied: merge it to use it" for name in adapters[:1])]
+    )
