@@ -11,7 +11,7 @@
 
 PYTHON ?= python3
 ARGS ?=
-CARDS ?= # all: the proofs compile kernels for every card, not for Hopper and one of the others
+CARDS ?= # all: the proofs compile kernels for every card, not for Hopper and one of the others, and run every script
 
 # Paths stay relative: a clone may live in a folder with spaces in its name.
 BIN := .venv/bin
@@ -33,7 +33,7 @@ test: .venv/installed-test .venv/triton-3.6.0
 
 # Three workers keep two cores busy: a third of the time tests wait for a screen.
 proofs: .venv/installed-proofs .venv/installed-clients .venv/triton-3.7.1
-	@CI=true CARDS=$(CARDS) $(PYTEST) --numprocesses 3 --override-ini norecursedirs=.venv $(ARGS)
+	@CI=true CARDS=$(CARDS) $(PYTEST) --numprocesses 3 --override-ini 'norecursedirs=.*' $(ARGS)
 
 types: .venv/installed-proofs
 	@$(BIN)/python -m mypy

@@ -21,7 +21,15 @@ from .kernels.toolchain.card import card_of
 from .kernels.toolchain.disk_cache import read_compiler_beside
 from .limits import ANYTHING, ONCE_MORE, Limit, Limits, goes_in_circles
 from .loading import checkpoint
-from .loading.choose_rounds import Tiling, choose_rounds, derived_tiles, kept_tiles, time_tiles, ways_with
+from .loading.choose_rounds import (
+    Tiling,
+    choose_rounds,
+    derived_tiles,
+    kept_tiles,
+    record_wide_rounds,
+    time_tiles,
+    ways_with,
+)
 from .loading.memory_plan import MemoryPlan
 from .loading.pair_loader import Emit, LoadCancelled, PairLoader, thread_choice, use_fitting_threads
 from .loading.precompile import Compiling
@@ -77,9 +85,11 @@ class Runner:
         self._timed = False
         """Whether costs were timed already, or nobody could time them."""
         self._threads = thread_choice(decoder.target) if decoder.device.type == "cpu" else None
-        self.while_idle: Iterator[Notice | None] = iter(())
-        """What can be done while nobody waits, in pieces of some ``IDLE_MS``: taking the next does one. It looks at the
-        drafter's first guesses once there is a long text."""
+        self._recording = (None if failed is None else Notice(failed) for failed in record_wide_rounds(decoder))
+        """What is left to record before the first answer."""
+        self.while_idle: Iterator[Notice | None] = self._recording
+        """What can be done while nobody waits, in pieces of some ``IDLE_MS``: taking the next does one. It records wide
+        rounds, and looks at the drafter's first guesses once there is a long text."""
         self._looked = decoder.drafter is None
         self.reported: Reported | None = None
         """What the drafter's makers say of it, where that is known."""
@@ -122,7 +132,8 @@ class Runner:
     def answer(self, ask: Ask, drain: Drain) -> Iterator[Event]:
         """Answers a question: yields ``TurnStarted`` to ``TurnFinished``, and asks ``drain`` before each round. A
         ``Notice`` of what the model says it does badly comes before all of it, once of each kind. Raises
-        ``UsageFailure`` before any event."""
+        ``UsageFailure`` before any event of the answer."""
+        yield from filter(None, self._recording)  # what is left of getting ready
         started = perf_counter()
         prompt = self._prompt(ask)
         settings: GenerationSettings = ask.settings

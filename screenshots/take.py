@@ -1,6 +1,6 @@
 """``make screenshots``: pictures of the real program, on the real engine and the bundled pair.
 
-Each scene is a terminal size, what is asked, keys, and the moments to wait for. Textual exports the screen as SVG;
+Each scene is what is asked, keys, and a moment to wait for. Textual exports the screen as SVG;
 headless Chromium, where there is one, turns that into the PNG that the README shows.
 """
 
@@ -14,14 +14,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.request import urlopen
 
 from PIL import Image  # comes with cairosvg
 
 from dflash_tui.app.application import ChatApp
-from dflash_tui.app.chat.screen import ChatScreen
 from dflash_tui.app.screens.race import RaceScreen
 from dflash_tui.cli.commands.serve import about
 from dflash_tui.core.conversation.chat import Chat
@@ -36,9 +35,8 @@ from engine.commands import EngineOptions, GenerationSettings
 from .moving import QUESTION, Shown, hold_against, recorded, take_film
 
 HERE = Path(__file__).parent
+SIZE = (120, 36)
 MOVING = HERE / "run.svg"
-AS_PNG = ("steps", "race", "watch")
-"""Scenes that README.md shows as PNG: not every page that quotes it draws the fonts of an SVG."""
 COLOURS = 200
 """Colours of a PNG."""
 PATIENCE = 300.0
@@ -50,35 +48,20 @@ def answered(chat: Chat) -> bool:
     return chat.reducer.turn is not None and not chat.busy
 
 
-def streaming(chat: Chat) -> bool:
-    """The answer is well under way."""
-    return chat.reducer.turn is not None and chat.reducer.turn.acceptance.num_spec_steps >= 30
-
-
 def raced(app: ChatApp) -> bool:
     """The lanes have been replayed to their end, and all runs are in."""
     screen = app.screen
     return isinstance(screen, RaceScreen) and screen.replayed and screen.race.complete
 
 
-def replaying(app: ChatApp) -> bool:
-    """A recorded answer is well under way."""
-    return isinstance(app.screen, ChatScreen) and app.screen is not app.chat_screen and streaming(app.screen.chat)
-
-
 @dataclass(frozen=True)
 class Scene:
     name: str
-    size: tuple[int, int]
-    asked: str | tuple[str, ...]
-    """Questions, and commands, which wait for nothing."""
-    moment: Callable[[Chat], bool] = answered
-    theme: str | None = None
-    settings: GenerationSettings = field(default_factory=GenerationSettings)
+    asked: tuple[str, ...]
     keys: tuple[str, ...] = ()
-    """Pressed when the moment has come."""
+    """Pressed when everything is answered."""
     shown: Callable[[ChatApp], bool] = lambda app: True
-    """What the keys lead to, or the last command."""
+    """What the keys lead to."""
     recorded: bool = False
     """The lesson's recording answers, whatever else this machine does."""
     served: bool = False
@@ -86,43 +69,18 @@ class Scene:
 
 
 SCENES = (
-    Scene("chat", (120, 36), "Write a quicksort in Python"),
-    Scene("page", (120, 36), "create a single-file HTML animation of a drone swarm", streaming),
-    Scene("sampling", (120, 36), "Explain what a drafter is", settings=GenerationSettings(temperature=0.8, seed=7)),
-    Scene("narrow", (80, 24), "Write a quicksort in Python"),
-    Scene("light", (120, 36), "Write a quicksort in Python", theme="dflash-light"),
-    Scene("steps", (120, 36), QUESTION, keys=("f3", *["left_curly_bracket"] * 6), recorded=True),
-    Scene("slow-motion", (120, 36), "Write a quicksort in Python", keys=("f5", *["right_square_bracket"] * 2)),
-    Scene("presenter", (120, 36), "Write a quicksort in Python", keys=("f8", *["right_square_bracket"] * 4)),
-    Scene("statistics", (120, 36), ("Write a quicksort in Python", "/stats")),
-    Scene("help", (120, 36), "/help"),
-    Scene("race", (120, 36), "Write a quicksort in Python", keys=("f6",), shown=raced),
-    Scene("replay", (120, 36), "/replay html", shown=replaying),
-    Scene("first", (120, 36), (), keys=("shift+tab",)),
-    Scene("lesson", (120, 36), "/lesson", keys=("right", "right")),
-    Scene("watch", (120, 36), ("What is 17 * 6?", "Write a quicksort in Python"), served=True),
-    Scene(
-        "sessions",
-        (120, 36),
-        (
-            "Write a quicksort in Python",
-            "/new",
-            "What is speculative decoding?",
-            "/rename Drafts",
-            "/new",
-            "What is 17 + 26?",
-        ),
-        keys=("ctrl+o",),
-    ),
+    Scene("steps", (QUESTION,), ("f3", *["left_curly_bracket"] * 6), recorded=True),
+    Scene("race", ("Write a quicksort in Python",), ("f6",), raced),
+    Scene("watch", ("What is 17 * 6?", "Write a quicksort in Python"), served=True),
 )
 
 
 class Clients:
     """A window on a server as the source of events, and clients that ask the server."""
 
-    def __init__(self, engine: SourceFactory, settings: GenerationSettings) -> None:
+    def __init__(self, engine: SourceFactory) -> None:
         self._engine = engine
-        self._options = ServeOptions(port=0, defaults=settings)
+        self._options = ServeOptions(port=0)
         self._url = ""
 
     def source(self, emit: Emit) -> Source:
@@ -142,10 +100,10 @@ async def take(scene: Scene, folder: Path) -> Path:
     """Plays a scene and returns the SVG. Raises ``TimeoutError`` when its moment doesn't come."""
     queue = EventQueue(SessionLog.create(folder / "sessions"))
     engine = engine_source(EngineOptions(device="cpu"))
-    clients = Clients(engine, scene.settings)
+    clients = Clients(engine)
     source = clients.source if scene.served else Shown if scene.recorded else engine
-    app = ChatApp(scene.settings, folder, queue, source, scene.theme)
-    async with app.run_test(size=scene.size) as pilot:
+    app = ChatApp(GenerationSettings(), folder, queue, source)
+    async with app.run_test(size=SIZE) as pilot:
 
         async def until(moment: Callable[[Chat], bool]) -> None:
             async with asyncio.timeout(PATIENCE):
@@ -158,15 +116,14 @@ async def take(scene: Scene, folder: Path) -> Path:
         await until(lambda chat: chat.reducer.ready is not None)
         if scene.recorded:
             hold_against(app.chat_screen.chat, ready, alone)
-        for asked in (scene.asked,) if isinstance(scene.asked, str) else scene.asked:
+        for asked in scene.asked:
             if scene.served:
                 await asyncio.to_thread(clients.ask, asked)
             else:
                 await pilot.press(*asked, "enter")
             for event in events if scene.recorded else ():
                 app.chat_screen.queue.put(event)
-            if not asked.startswith("/"):
-                await until(scene.moment)
+            await until(answered)
         await pilot.press(*scene.keys)
         async with asyncio.timeout(PATIENCE):
             while not scene.shown(app):
@@ -178,10 +135,8 @@ async def take(scene: Scene, folder: Path) -> Path:
 
 
 def to_png(svg: Path) -> Path | None:
-    """Renders an SVG that README.md shows as PNG, half as large again, with headless Chromium; None for another, or
-    without Chromium."""
-    if svg.stem not in AS_PNG:
-        return None
+    """Renders an SVG as PNG, half as large again, with headless Chromium, since not every page that quotes README.md
+    draws the fonts of an SVG; None without Chromium."""
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg.read_text("utf-8"))
     if browser is None or box is None:

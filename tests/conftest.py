@@ -76,9 +76,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _is_new_in_ci(item: pytest.Item) -> bool:
-    """Whether ``make test`` left it: a proof, a cell that waits for CI, or a property, which has more examples then."""
-    is_property = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
-    return "proofs" in item.path.parts or item.get_closest_marker("ci") is not None or is_property
+    """Whether ``make test`` left it: a proof, or a cell that waits for CI."""
+    return "proofs" in item.path.parts or item.get_closest_marker("ci") is not None
 
 
 def pytest_collection_finish() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from select import select
 from time import monotonic, sleep
 from typing import Any
+from unicodedata import category
 
 from textual import events
 from textual._keyboard_protocol import FUNCTIONAL_KEYS
@@ -51,7 +52,10 @@ class Translator:
             yield events.Paste(input_.text)
         elif input_.kind == "text":
             for character in input_.text:
-                yield from self._keys(character)
+                if category(character) == "Cf":  # a joiner of an emoji, of Persian: no key of Textual's writes one
+                    yield events.Paste(character)
+                else:
+                    yield from self._keys(character)
         elif _REPORT.fullmatch(input_.text):
             self._tells_sizes |= input_.text.startswith("\x1b[?2048;") and input_.text[8] in "1234"
             if self._tells_sizes or not input_.text.endswith("t"):

@@ -51,7 +51,7 @@ class ThemedApp(OptionsApp):
     TokenLog.shown > .token-log--bonus { color: $shown-bonus; }
     TokenLog.shown > .token-log--plain { color: $shown-plain; }
     /* What is there already is the screen below, where the box itself scrolls. */
-    HelpScreen > VerticalScroll, StatisticsScreen > VerticalScroll {
+    BoxScreen > VerticalScroll {
         scrollbar-background: $surface;
         scrollbar-background-hover: $surface;
         scrollbar-background-active: $surface;
@@ -108,7 +108,7 @@ class ThemedApp(OptionsApp):
 
     def action_suspend_process(self) -> None:
         """Go back to the shell, whose ``fg`` goes on here; the driver leaves the terminal meanwhile."""
-        if self.is_web or self.is_headless or not suspend():
+        if self.is_headless or not suspend():
             self.notify("Ctrl+Z goes back to the shell, and there is none that would go on from here.", timeout=4)
 
     def action_command_palette(self) -> None:

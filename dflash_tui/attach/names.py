@@ -50,7 +50,7 @@ SILENT = frozenset({
 })  # fmt: skip
 """Fields whose words are said to nobody."""
 NOTHING = re.compile(
-    r"\W*(ping|pong|keep.?alive|heart.?beat|(\w+ )?processing|queued|pending|waiting|in.progress|started?|ok|success|"
+    r"\W*+(ping|pong|keep.?alive|heart.?beat|(\w+ )?processing|queued|pending|waiting|in.progress|started?|ok|success|"
     r"alive|null|none|true|false|open|connected|noop|nop|\d*)\W*",
     re.IGNORECASE,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
@@ -15,7 +15,6 @@ from dflash_tui.core.attachments.attachment import Attachment
 from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
-from dflash_tui.core.settings.addresses import address_for
 from dflash_tui.core.settings.config import Gauges
 from dflash_tui.core.settings.presets import Preset, find_preset
 from dflash_tui.core.settings.servers import ServerAddress
@@ -42,7 +41,7 @@ from .logs import log_to_file
 from .models import models_of
 from .problems import Problem
 from .terminal.saying import remark
-from .terminal.screen import bare_terminal, has_screen, in_browser
+from .terminal.screen import bare_terminal, has_screen
 from .tracing import finish_trace, open_trace, recorded
 
 EXAMPLES = """\
@@ -225,7 +224,7 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
     if chosen.resume == "" and not in_lines:
         _require_a_choice(chosen)
     begun = time.monotonic()
-    text = None if in_lines else read_prompt(chosen.prompt, None if in_browser() else sys.stdin, chosen.timeout)
+    text = None if in_lines else read_prompt(chosen.prompt, sys.stdin, chosen.timeout)
     if chosen.timeout is not None:  # waiting for stdin counts
         chosen = replace(chosen, timeout=max(chosen.timeout - (time.monotonic() - begun), 0.0))
     if text is not None:
@@ -242,7 +241,7 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
 
 def _require_a_choice(flags: Flags) -> None:
     """Raise :class:`Problem` where nobody could choose a conversation."""
-    if flags.prompt is not None or not (in_browser() or (sys.stdin.isatty() and sys.stdout.isatty())):
+    if flags.prompt is not None or not (sys.stdin.isatty() and sys.stdout.isatty()):
         hint = "Name one with --resume ID; dflash-chat sessions lists them."
         raise Problem("--resume without an ID lets you choose in the chat, and none opens here.", hint)
 
@@ -322,14 +321,8 @@ def _start(flags: Flags, conversation: Conversation | None, wanted: Wanted, invo
         _preset(flags, invocation),
         tuple(str(Path(name)) for name in flags.files),
         models_of(flags, invocation),
-        _others(invocation),
     )
 
 
 def _preset(flags: Flags, invocation: Invocation) -> Preset | None:
     return None if flags.preset is None else find_preset(flags.preset, invocation.config)
-
-
-def _others(invocation: Invocation) -> Callable[[str], SourceFactory]:
-    """What makes a source of a further server, by URL or name, for a race against it. It raises ``ServerError``."""
-    return lambda target: invocation.attach(address_for(target, invocation.config))

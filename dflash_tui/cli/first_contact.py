@@ -10,7 +10,6 @@ from engine.commands import BUNDLED, EngineOptions
 from engine.tools.suggestion import Suggestion, suggest_pair
 
 from .terminal.saying import remark
-from .terminal.screen import in_browser
 
 ANSWER_NAME = "first-contact.json"
 
@@ -25,7 +24,7 @@ def suggest_model(options: EngineOptions) -> EngineOptions:
     remembered = read_kept(ANSWER_NAME).get("model")
     if isinstance(remembered, str):
         return replace(options, target=None if remembered == BUNDLED else remembered)
-    suggestion = None if in_browser() else suggest_pair()  # a browser gives no line to read an answer from
+    suggestion = suggest_pair()
     if suggestion is None:
         return options
     model = _ask(suggestion)

@@ -180,10 +180,11 @@ class RoundLaunches:
         to ``lookup`` rows. It grows a tree where this pair verifies trees."""
         return Proposal(drafted, lookup, tree=self.tree is not None)
 
-    def prepare(self) -> None:
-        """Captures every piece that a turn may need, so that none waits for it."""
+    def prepare(self, wide: bool = True) -> None:
+        """Captures every piece that a turn may need, so that none waits for it; not ``wide``: whoever leaves wide
+        rounds' out, which have most of the launches, captures ``wide_pieces`` before the first turn."""
         self.state.done.fill_(1)
-        for piece in self._pieces():
+        for piece in (*self._pieces(), *(self.wide_pieces() if wide else ())):
             self.of(piece)
 
     def _pieces(self) -> Iterator[RoundPiece]:
@@ -198,14 +199,18 @@ class RoundLaunches:
             yield Proposal()
             yield Proposal(lookup=MAX_ROWS)
         yield Proposal(lookup=MAX_ROWS, ingests=False)
-        if self.wide is not None:
-            yield Proposal(lookup=self.widest, ingests=False)
-            if has_drafter:
-                yield Proposal(lookup=self.widest)
-            for rows in WIDE_ROWS:
-                yield from _both_ways(Verification(rows))
-                if has_drafter:
-                    yield Ingestion(rows)
+
+    def wide_pieces(self) -> Iterator[RoundPiece]:
+        """The pieces of wide rounds alone; none where there are no such rounds."""
+        if self.wide is None:
+            return
+        yield Proposal(lookup=self.widest, ingests=False)
+        if self.drafter is not None:
+            yield Proposal(lookup=self.widest)
+        for rows in WIDE_ROWS:
+            yield from _both_ways(Verification(rows))
+            if self.drafter is not None:
+                yield Ingestion(rows)
 
     def leave_wide_rounds_out(self) -> None:
         """Leaves wide rounds out from now on, because their passes fail here."""

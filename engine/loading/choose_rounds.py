@@ -4,7 +4,7 @@ modules do. A kernel that fails is reported, and the next way is tried: other ti
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -27,6 +27,7 @@ from ..models.packed import format_of_target
 Say = Callable[[str], None]
 Tiling = tuple[TargetTiles, DraftTiles]
 
+NO_WIDE_ROUNDS = f"Copies are written in rounds of {MAX_ROWS} rows."
 ROUNDS = 24
 """Tokens of the answer with which rounds are tried out: a few rounds, whatever is accepted."""
 
@@ -158,7 +159,7 @@ def _read_prompt(decoder: Decoder, prompt: Prompt) -> None:
 
 
 def _run_rounds(decoder: Decoder, prompt: Prompt, launches: RoundLaunches, tiles: TargetTiles) -> None:
-    launches.prepare()
+    launches.prepare(wide=not card_of(decoder.device).was_measured)
     decoder.use_rounds(DeviceRounds(launches))
     _answer(decoder, prompt, ROUNDS)
     if not card_of(decoder.device).was_measured:
@@ -170,8 +171,24 @@ def _try_wide_pass(decoder: Decoder, prompt: Prompt, launches: RoundLaunches, sa
     if launches.wide is None or card_of(decoder.device).was_measured:
         return
     if failed := _failure(lambda: _refuse(wide_rows_depart(launches, prompt.ids))):
-        say(f"{failed} Copies are written in rounds of {MAX_ROWS} rows.")
+        say(f"{failed} {NO_WIDE_ROUNDS}")
         launches.leave_wide_rounds_out()
+
+
+def record_wide_rounds(decoder: Decoder) -> Iterator[str | None]:
+    """Captures, piece by piece, what wide rounds need and ``choose_rounds`` left out. It must be over before the first
+    answer begins, which would wait for a piece in its middle. Yields None after each piece; a sentence if one fails:
+    copies then go without."""
+    if not isinstance(decoder.rounds, DeviceRounds):
+        return
+    launches = decoder.rounds.launches
+    try:
+        for piece in launches.wide_pieces():
+            launches.of(piece)
+            yield None
+    except Exception as error:  # whatever it is, narrower rounds are left
+        launches.leave_wide_rounds_out()
+        yield f"Wide rounds can't be recorded: {str(error).rstrip('.')}. {NO_WIDE_ROUNDS}"
 
 
 def _refuse(why: str | None) -> None:

@@ -14,11 +14,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryFile
 from time import monotonic
-from typing import TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING, Self
 
 from ..commands import AttentionBackend, EngineOptions, WeightFormat
 from ..files.fingerprint import fingerprint_of_code
 from ..kernels.toolchain.card import Card, card_of
+from ..kernels.toolchain.disk_cache import loading_beside
 from ..machine import end
 from .cuda_context import has_driver
 
@@ -81,10 +82,11 @@ class Compiling:
         self._mark = Path()
         self._deadline = 0.0
         self._output = TemporaryFile()  # noqa: SIM115 (open while the process runs)
+        self._launches = TemporaryFile()  # noqa: SIM115
         self._process = subprocess.Popen(
             [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            stdout=self._launches,
             stderr=self._output,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "CUDA_VISIBLE_DEVICES": ""},
             text=True,
@@ -104,6 +106,7 @@ class Compiling:
             self._process.wait()
         self._tell("")
         self._output.close()
+        self._launches.close()
 
     def begin(self, order: Order, mark: Path) -> None:
         """Lets it compile; the file ``mark`` will say that it did."""
@@ -117,13 +120,13 @@ class Compiling:
             code = self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             return monotonic() > self._deadline
-        self._output.seek(0)
-        output = self._output.read().decode(errors="replace")[-2000:]
+        output, launches = (_written(file) for file in (self._output, self._launches))
+        output = output[-2000:]
         if code:
             log.warning("kernels were not compiled ahead: %s", output)
         else:
             log.debug("kernels were compiled ahead: %s", output)
-            _write(self._mark, self._order.digest)
+            _write(self._mark, f"{self._order.digest}\n{launches}")
         return True
 
     def _tell(self, what: str) -> None:
@@ -146,16 +149,18 @@ def precompiler_process(options: EngineOptions) -> AbstractContextManager[Compil
 def compiling_beside(
     options: EngineOptions, folders: PairFolders, plan: MemoryPlan, process: Compiling | None = None
 ) -> AbstractContextManager[Compiling | None]:
-    """Compiles what this pair will launch, in a process; None where it isn't worth it, or was done before."""
+    """Compiles what this pair will launch, in a process; None where it isn't worth it, or was done before: then
+    what was compiled is brought to the GPU meanwhile."""
     order = _order(folders, plan, options) if plan.device_rounds and plan.target_bytes >= WORTHWHILE else None
     if order is None and process is None:
         return nullcontext()
     mark = mark_of(options)
-    if order is None or _read(mark) == order.digest:
+    digest, *launches = _read(mark).splitlines() or [""]
+    if order is None or digest == order.digest:
         if process is not None:
             process.end()
-            _write(mark, "nothing" if order is None else order.digest)
-        return nullcontext()
+            _write(mark, "nothing" if order is None else "\n".join([digest, *launches]))
+        return nullcontext() if order is None else loading_beside(launches, plan.device)
     process = process or Compiling()
     process.begin(order, mark)
     return process
@@ -192,6 +197,11 @@ def _order(folders: PairFolders, plan: MemoryPlan, options: EngineOptions) -> Or
 def digest_of(*values: object) -> str:
     """16 hexadecimal digits of what JSON can say."""
     return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:16]
+
+
+def _written(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
 
 
 def _read(path: Path) -> str:

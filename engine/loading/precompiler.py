@@ -116,7 +116,7 @@ def _rehearse_prompt(decoder: Decoder, chunk: int) -> None:
 
 def compile_ordered(kind: type[AnOrder], launch: Callable[[AnOrder], None]) -> None:
     """Compiles what ``launch`` launches for the order that is read from stdin, by as many processes as there are
-    cores: all of a start waits for them."""
+    cores: all of a start waits for them. Prints the launches, for starts that find all compiled."""
     from ..kernels.toolchain import compile_ahead as ahead  # needs Triton, which not every machine has
 
     sys.modules.setdefault("torch._dynamo", NoCompiler("torch._dynamo"))
@@ -137,7 +137,8 @@ def compile_ordered(kind: type[AnOrder], launch: Callable[[AnOrder], None]) -> N
     moments.append(monotonic())
     phases = zip(("imports", "waiting for the order", "noting", "still compiling"), moments, moments[1:], strict=False)
     timings = ", ".join(f"{what} {end - begun:.1f} s" for what, begun, end in phases)
-    print(f"{pieces} pieces of machine code: {timings}", file=sys.stderr)
+    print(*pieces, sep="\n")
+    print(f"{len(pieces)} pieces of machine code: {timings}", file=sys.stderr)
 
 
 if __name__ == "__main__":

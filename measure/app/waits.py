@@ -27,7 +27,7 @@ from dflash_tui.core.desk.event_queue import EventQueue
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.sources import engine_source
 from engine.commands import EngineOptions, GenerationSettings
-from support.tape import Tape
+from support.scripted_engine import PAGE, ScriptedEngine
 
 class Told(ChatApp):
     def on_ready(self):  # in addition to ChatApp's: Textual calls both
@@ -54,7 +54,9 @@ queue.log.close()
 """
 """The chat on a source, which writes a line when it is ready, when an answer begins, and when it is done."""
 PROGRAM = "from dflash_tui.cli.main import program; import sys; sys.argv = ['dflash-chat']; program()"
-BUNDLED_PAIR, TAPE = "engine_source(EngineOptions())(emit)", "Tape(emit, seconds=3600)"
+BUNDLED_PAIR = "engine_source(EngineOptions())(emit)"
+SCRIPTED = "ScriptedEngine(emit, answer=PAGE * 100, round_seconds=0.006, device='cuda')"
+"""Some 1000 tokens a second. Beside a GPU the screen may draw as often as it likes."""
 STARTS, STOPS, PASTES, KEYS = 10, 20, 5, 60
 KEYS_AN_ANSWER, LETTERS = 4, "бгдёжзийлпф"
 FEW = 20
@@ -77,7 +79,7 @@ class User:
         sent = time.perf_counter()
         self.terminal.send(key)
         while seen not in self.terminal.output:
-            if time.perf_counter() - sent > 5:
+            if time.perf_counter() - sent > 60:
                 raise TimeoutError(f"{key!r} was pressed and {seen} never seen")
             self.terminal.read(0.001)
         return 1000 * (time.perf_counter() - sent)
@@ -145,7 +147,7 @@ def stops(most: int) -> list[float]:
 def pastes(most: int, pasted: str, seen: str, streaming: bool) -> list[float]:
     """Milliseconds from the last byte of a paste to the sight of a letter typed behind it."""
     waits = []
-    with observed(TAPE) as user:
+    with observed(SCRIPTED) as user:
         if streaming:
             user.terminal.send("go on\r")
             user.wait_for("streaming", 60)
@@ -162,7 +164,7 @@ def echoes(most: int, streaming: bool) -> list[float]:
     """Milliseconds from a letter to the sight of it, in a prompt that is empty before it, each at another moment of a
     frame; ``streaming``: while the bundled pair writes."""
     waits = []
-    with observed(BUNDLED_PAIR if streaming else TAPE) as user:
+    with observed(BUNDLED_PAIR if streaming else SCRIPTED) as user:
         for number in range(min(KEYS, most)):
             if streaming and number % KEYS_AN_ANSWER == 0:
                 user.terminal.send(NEW_CHAT)

@@ -19,11 +19,10 @@ from typing import get_args
 
 import torch
 
-from engine.commands import AUTO, BlockSize, GenerationSettings, WeightFormat
+from engine.commands import AUTO, WeightFormat
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import Proposal, RoundLaunches
-from engine.decoding.rounds import Prompt, Round
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.kinds import bytes_of
 from engine.lab.bench.shapes import ASSISTANTS, BRING_THEIR_OWN, TINY, TINY_RECURRENT, read_shape
@@ -31,6 +30,7 @@ from engine.lab.bench.weights import random_pair
 from engine.measured.costs import TYPICAL, RoundTimer, time_rounds
 from engine.models.qwen3_5.mtp.modules import QwenMtp
 from engine.speculation.auto import Auto
+from measure.gpu.check_rounds import WAYS, answer, compare, tokens_of
 from measure.gpu.report import Report
 from measure.quick import parse
 
@@ -88,29 +88,14 @@ def compare_drafts(decoder: Decoder, context: int, seed: int) -> tuple[int, floa
     return same, float(apart)
 
 
-def answer(
-    decoder: Decoder, prompt: Sequence[int], temperature: float, block: BlockSize | None, tokens: int
-) -> list[Round]:
-    decoder.clear()
-    settings = GenerationSettings(
-        block_size=block or 16, speculation=block is not None, temperature=temperature, seed=5, max_new_tokens=tokens
-    )
-    made = decoder.decode(Prompt(tuple(prompt), len(prompt)), lambda: settings)
-    return [event for event in made if isinstance(event, Round)]
-
-
 def check_texts(decoder: Decoder, length: int, tokens: int, report: Report) -> None:
     rng = random.Random(1)
     prompt = [rng.randrange(decoder.target.config.vocab_size) for _ in range(length)]
-    for temperature in (0.0, 0.8):
-        plain = [token for done in answer(decoder, prompt, temperature, None, tokens) for token in done.emitted]
+    for way in WAYS[:2]:
+        plain = tokens_of(answer(decoder, prompt, way.settings(tokens, None)))
         for block in (2, 5, 16, AUTO):
-            rounds = answer(decoder, prompt, temperature, block, tokens)
-            said = [token for done in rounds for token in done.emitted]
-            part = next((i for i, (a, b) in enumerate(zip(plain, said, strict=False)) if a != b), None)
-            drafted = sum(len(done.draft_ids) for done in rounds)
-            value = f"{len(said)} tokens, {drafted} drafted, {'equal' if said == plain else f'PART AT TOKEN {part}'}"
-            report.line(f"T {temperature:g}, {length} tokens before, block {block}", value, said == plain)
+            rounds = answer(decoder, prompt, way.settings(tokens, block))
+            compare(f"{way.name}, {length} tokens before, block {block}", plain, rounds, report)
 
 
 def bytes_of_a_token(decoder: Decoder, head: Int8Weight | None) -> int:

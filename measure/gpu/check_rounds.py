@@ -2,7 +2,9 @@
 
 Runs device rounds at a real shape with fewer layers and random weights, and then the bundled pair: an answer with
 speculation must be the plain one token for token, at every block size and temperature, and the same as the host's
-rounds, except where two tokens are nearly tied. ``--soak`` then asks the bundled pair the same again and again: every
+rounds, except where two tokens are nearly tied. Where layers recur, the states that a round takes in are compared with
+those that the host takes in, and a second question goes on from rows that the first answer's last round has only
+counted. ``--soak`` then asks the bundled pair the same again and again: every
 answer must stay what it was, and memory must not grow."""
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import random
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 
@@ -22,11 +25,13 @@ from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.decoding.rounds import Prompt, Round
+from engine.events import TurnStarted
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.kinds import MAKERS
-from engine.lab.bench.shapes import SHAPES, read_shape
+from engine.kv_cache.delta_state import DeltaState, RecurrentState
+from engine.lab.bench.shapes import SHAPES, TINY_RECURRENT, read_shape
 from engine.lab.bench.weights import random_pair
 from engine.loading.checkpoint import load_drafter, load_target
 from measure.gpu.report import Report
@@ -105,17 +110,96 @@ def check_shape(decoder: Decoder, tokens: int, blocks: Sequence[int], report: Re
         plain = tokens_of(answer(decoder, prompt, way.settings(tokens, None)))
         for block in blocks:
             rounds = answer(decoder, prompt, way.settings(tokens, block))
-            _compare(f"{way.name}, block {block}, real drafts", plain, rounds, report)
+            compare(f"{way.name}, block {block}, real drafts", plain, rounds, report)
         decoder.use_rounds(DeviceRounds(OracleLaunches(decoder, spoiled([*prompt, *plain]))))
         for block in blocks:
             rounds = answer(decoder, prompt, way.settings(tokens, block))
-            _compare(f"{way.name}, block {block}, drafts right but every {WRONG_EVERY}th", plain, rounds, report)
+            compare(f"{way.name}, block {block}, drafts right but every {WRONG_EVERY}th", plain, rounds, report)
         decoder.use_rounds(host)
         if way.temperature == 0:
             _compare_with_host(decoder, prompt, plain, way.settings(tokens, None), report)
 
 
-def _compare(name: str, plain: list[int], rounds: Sequence[Round], report: Report) -> None:
+def states(decoder: Decoder) -> list[DeltaState]:
+    return [layer for layer in decoder.cache.layers if isinstance(layer, DeltaState)]
+
+
+def same(ours: list[RecurrentState], theirs: list[RecurrentState]) -> bool:
+    pairs = [pair for one, other in zip(ours, theirs, strict=True) for pair in zip(one, other, strict=True)]
+    return all(torch.equal(*pair) for pair in pairs)
+
+
+@torch.inference_mode()
+def check_states(decoder: Decoder, count: int, report: Report) -> None:
+    """Compares the states after rounds of which some rows count, ``count`` in all, with those after the same rows
+    alone."""
+    target, cache, rng, device = decoder.target, decoder.cache, random.Random(2), decoder.device
+    vocab = target.config.vocab_size
+    cursor, rows = (torch.zeros(1, dtype=torch.int32, device=device) for _ in range(2))
+    kernels = target.decode_pass(cache, cursor, rows, range(len(target.config.layers)))
+    prompt = torch.tensor([rng.randrange(vocab) for _ in range(100)], device=device)
+    text = [rng.randrange(vocab) for _ in range(count)]
+
+    def begin() -> None:
+        decoder.clear()
+        decoder.read(prompt, 0, cache, ())
+        cache.commit(len(prompt))
+        cursor.fill_(len(prompt))
+
+    def run(ids: list[int], most: int) -> torch.Tensor:
+        kernels.ids[: len(ids)] = torch.tensor(ids, device=device)
+        rows.fill_(len(ids))
+        kernels.forward(most)
+        return kernels.features[: len(ids)].clone()
+
+    begin()
+    alone = []
+    for token in text:
+        alone.append(run([token], 1)[0])
+        cursor.add_(1)
+        cache.note_rows_by_kernels(cache.length + 1, cache.length + 1)
+    wanted = [state.moment(cache.length) for state in states(decoder)]
+    begin()
+    done = rounds = 0
+    equal = True
+    while done < len(text):
+        accepted = min(rng.randint(1, 16), len(text) - done)
+        drafted = rng.randint(accepted, 16)
+        ids = (text[done : done + accepted] + [rng.randrange(vocab) for _ in range(16)])[:drafted]
+        found = run(ids, 16)
+        equal &= all(torch.equal(found[row], alone[done + row]) for row in range(accepted))
+        cursor.add_(accepted)
+        cache.note_rows_by_kernels(cache.length + accepted, cache.length + drafted)
+        done, rounds = done + accepted, rounds + 1
+    report.line("rows of rounds and rows alone", f"{rounds} rounds, {done} rows, all layers' outputs", equal)
+    kept = same([state.moment(cache.length) for state in states(decoder)], wanted)
+    report.line("states behind them", "to the bit" if kept else "DIFFER", kept)
+    run([1], 1)  # the device takes the last round's rows in, as the host has above
+    folded = same([state.now for state in states(decoder)], wanted)
+    report.line("states that the device takes in and the host does", "to the bit" if folded else "DIFFER", folded)
+    decoder.clear()
+
+
+def check_turns(decoder: Decoder, tokens: int, report: Report) -> None:
+    """Checks a second question, which goes on from rows that the first answer's last round has only counted."""
+    rng = random.Random(4)
+    vocab = decoder.target.config.vocab_size
+    question, other = ([rng.randrange(vocab) for _ in range(count)] for count in (PROMPT_LENGTH // 2, 40))
+    for way in WAYS[:2]:
+        said: list[list[int]] = []
+        for block in (None, 16):
+            right = spoiled([*question, *said[0]]) if said else question
+            decoder.use_rounds(DeviceRounds(OracleLaunches(decoder, [*right, *[0] * 300])))
+            said.append(tokens_of(answer(decoder, question, way.settings(tokens, block))))
+        report.line(f"{way.name}, one turn", "equal" if said[0] == said[1] else "PART", said[0] == said[1])
+        text = (*question, *said[1], *other)
+        events = list(decoder.decode(Prompt(text, len(text)), partial(way.settings, tokens // 3, 16)))
+        reused = max(event.num_reused_tokens for event in events if isinstance(event, TurnStarted))
+        report.line(f"{way.name}, next turn", f"{reused} of {len(text)} tokens reused", reused > len(question))
+
+
+def compare(name: str, plain: list[int], rounds: Sequence[Round], report: Report) -> None:
+    """Reports whether rounds yield the plain tokens."""
     ids = tokens_of(rounds)
     accepted = sum(done.num_accepted for done in rounds)
     part = next((i for i, (a, b) in enumerate(zip(plain, ids, strict=False)) if a != b), None)
@@ -192,7 +276,7 @@ def held_out_prompts(count: int) -> list[list[int]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--shape", choices=(*SHAPES, "none"), default="26B-A4B")
+    parser.add_argument("--shape", choices=(*SHAPES, TINY_RECURRENT, "none"), default="26B-A4B")
     parser.add_argument("--weights", choices=list(MAKERS), default="bf16", help="how the target's lie in memory")
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--tokens", type=int, default=150)
@@ -205,8 +289,11 @@ def main() -> int:
     if options.shape != "none":
         shape = read_shape(options.shape, options.layers)
         target, drafter = random_pair(shape, device, weights=options.weights)
-        decoder = Decoder(target, drafter, PROMPT_LENGTH + options.tokens + 64)
+        decoder = Decoder(target, drafter, PROMPT_LENGTH + 5 * options.tokens + 64)
         check_shape(decoder, options.tokens, options.blocks, report)
+        if states(decoder):
+            check_states(decoder, 4 * options.tokens, report)
+            check_turns(decoder, options.tokens // 2, report)
         report.write(options.out)
         del target, drafter, decoder
     if options.prompts:

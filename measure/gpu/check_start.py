@@ -2,7 +2,8 @@
 
 The program is started in turns with ``-p`` and as a chat in a pseudo-terminal of 120x36, with the same flags and the
 weights in the page cache, a question follows, and each moment on the way is noted. Once before all of it each, for what
-a first start compiles. Prints medians, and which thread computed for how long until ready.
+a first start compiles. Prints medians, what pieces of it took, and which thread computed for how long until
+ready.
 
 ``--bundled`` takes the bundled pair instead of one of the 26B-A4B's shape, to try the script out, also on a CPU. Needs
 Textual; a GPU's machine may have it from a folder of wheels on ``PYTHONPATH``.
@@ -112,8 +113,22 @@ def tell(runs: dict[str, list[dict[str, Any]]], report: Report) -> None:
         value = f"{first:8.3f} {second:8.3f} s {second / first:8.2f}   chat: "
         report.timed(name, value + " ".join(f"{run['moments'][name]:.3f}" for run in beside), holds)
     for what, each in runs.items():
+        for piece in each[0]["pieces"]:
+            report.line(f"{piece}, {what}", called(each, piece))
         report.line(f"processor seconds until ready, {what}", computed(each, "python", "EngineReady"))
         report.line(f"from the question to the first token, {what}", computed(each, "asked", "Step"))
+
+
+def called(runs: list[dict[str, Any]], piece: str) -> str:
+    """How often a function was called, and its seconds, until the engine was ready and behind that; medians."""
+    parts = []
+    for behind in (False, True):
+        calls = [
+            [took for begun, took in run["pieces"][piece] if (begun > run["moments"]["EngineReady"]) == behind]
+            for run in runs
+        ]
+        parts.append(f"{median(map(len, calls)):.0f} in {median(map(sum, calls)):.3f} s")
+    return f"{parts[0]} until ready, {parts[1]} behind it"
 
 
 def computed(runs: list[dict[str, Any]], begin: str, end: str) -> str:

@@ -3,8 +3,7 @@
 With fewer layers and random weights: answers with trees must be the plain ones token for token, with choices that are
 right at most positions, each time at another place among them; and so with trees that share a looked up chain, which is
 right where they are not. Where the drafter scores a token by the one before it (a published DFlash 2, or ``--second``,
-which makes one of the shape's drafter), choices are right behind the right token alone. Then what passes cost, as
-chains and as typical trees.
+which makes one of the shape's drafter), choices are right behind the right token alone.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import random
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import torch
@@ -22,14 +20,13 @@ import torch
 from engine.commands import AUTO
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
-from engine.decoding.round_launches import BLOCK, Proposal, RoundLaunches, Verification
+from engine.decoding.round_launches import RoundLaunches
 from engine.decoding.rounds import Round
 from engine.kernels.round.choices import CANDIDATES
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.lab.bench.shapes import SHAPES, TINY, read_shape
 from engine.lab.bench.weights import random_pair
-from engine.measured.costs import TYPICAL, WIDTHS, RoundTimer
 from engine.models.dflash.config import DFlashConfig, SecondConfig
 from engine.speculation.auto import Auto
 from engine.speculation.choice import RoundPlan
@@ -143,40 +140,14 @@ def _kept(done: Round) -> list[Node]:
     return kept
 
 
-def time_passes(decoder: Decoder, contexts: Sequence[int], repeats: int, report: Report) -> None:
-    """Milliseconds of passes: the least of several turns, chains and trees in turns."""
-    timer = RoundTimer(device_rounds(decoder).launches)
-    rng = random.Random(5)
-    text = [rng.randrange(decoder.target.config.vocab_size) for _ in range(MAX_ROWS)]
-    for context, width in product(contexts, WIDTHS):
-        chain, tree = (Verification(1),) * 2 if width == 1 else (Verification(), Verification(tree=True))
-        turns = [
-            (
-                timer.time(Proposal(BLOCK), text, context, pending=TYPICAL),
-                timer.time(Proposal(BLOCK, tree=True), text, context, pending=TYPICAL),
-                timer.time(Proposal(BLOCK, MAX_ROWS, tree=True), text, context, pending=TYPICAL),
-                timer.time(chain, text, context, width),
-                timer.time(tree, text, context, width),
-            )
-            for _ in range(repeats)
-        ]
-        names = ("draft_ms", "grow_ms", "grow_lookup_ms", "verify_ms", "tree_ms")
-        took = dict(zip(names, map(min, zip(*turns, strict=True)), strict=True))
-        value = f"draft {took['draft_ms']:.3f} and {took['verify_ms']:.3f} ms as a chain"
-        value += f", {took['grow_ms']:.3f} and {took['tree_ms']:.3f} as a tree"
-        report.line(f"context {context}, {width} rows", f"{value}, drafted {took['grow_lookup_ms']:.3f} with a lookup")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--shape", choices=SHAPES, default="31B")
     parser.add_argument("--second", action="store_true", help="with a DFlash 2 of the drafter's geometry")
     parser.add_argument("--layers", type=int, default=12)
-    parser.add_argument("--lengths", type=int, nargs="*", default=[20, 120, 1020, 2040], help="of prompts")
+    parser.add_argument("--lengths", type=int, nargs="+", default=[20, 120, 1020, 2040], help="of prompts")
     parser.add_argument("--tokens", type=int, default=120)
-    parser.add_argument("--contexts", type=int, nargs="*", default=[], help="to time passes at")
-    parser.add_argument("--repeats", type=int, default=12)
     parser.add_argument("--out", type=Path, help="write JSON there as well")
     options = parse(parser, "--device cpu --shape tiny --layers 6 --lengths 20 --tokens 12", kernels=True)
     report, device = Report(), torch.device(options.device)
@@ -188,12 +159,9 @@ def main() -> int:
         vocabulary = shape.target.vocab_size
         shape = replace(shape, drafter=replace(shape.drafter, second=second, block_size=8, vocab_size=vocabulary))
     target, drafter = random_pair(shape, device)
-    room = max([*(length + options.tokens for length in options.lengths), *options.contexts]) + MARGIN
-    decoder = Decoder(target, drafter, room)
+    decoder = Decoder(target, drafter, max(options.lengths) + options.tokens + MARGIN)
     for length in options.lengths:
         check_answers(decoder, length, options.tokens, report)
-    with torch.inference_mode():
-        time_passes(decoder, options.contexts, options.repeats, report)
     report.write(options.out)
     return 0 if report.ok else 1
 

@@ -16,12 +16,25 @@ import threading  # noqa: E402
 from collections.abc import Callable  # noqa: E402
 from contextlib import suppress  # noqa: E402
 from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
 
 import engine.service  # noqa: E402
 from dflash_tui.cli.main import main  # noqa: E402
 from engine.commands import Ask, Command, EngineOptions  # noqa: E402
 from engine.errors import Words  # noqa: E402
 from engine.events import Event, LoadProgress, Step  # noqa: E402
+
+PIECES = {
+    "target read": ("engine.loading.checkpoint", "load_target"),
+    "drafter read": ("engine.loading.checkpoint", "load_drafter"),
+    "kernels brought to the GPU beside": ("engine.kernels.toolchain.disk_cache", "prepared"),
+    "products tried": ("engine.loading.choose_rounds", "products_depart"),
+    "prompt tried": ("engine.loading.choose_rounds", "_read_prompt"),
+    "rounds tried": ("engine.loading.choose_rounds", "_run_rounds"),
+    "graphs recorded, some of them in these": ("engine.decoding.round_launches", "captured"),
+    "costs known or timed": ("engine.runner", "known_costs"),
+}
+"""Functions that a start spends its time in, by what they do: module and name."""
 
 
 class Notes:
@@ -32,6 +45,8 @@ class Notes:
         self._begun = process_start()
         self.moments: dict[str, float] = {"python": FIRST_LINE - self._begun}
         self.spent: dict[str, dict[str, float]] = {}
+        self.pieces: dict[str, list[tuple[float, float]]] = {what: [] for what in PIECES}
+        """When each call of a function began, and its seconds."""
 
     def note(self, what: str) -> None:
         """Notes a moment, the first time that it comes."""
@@ -39,8 +54,25 @@ class Notes:
             self.moments[what] = time.time() - self._begun
             self.spent[what] = processor_seconds()
 
+    def watch_pieces(self) -> None:
+        """Times the calls of ``PIECES`` from now on. Their modules must be imported."""
+        for what, (module, name) in PIECES.items():
+            if (found := sys.modules.get(module)) is not None:
+                setattr(found, name, self._timed(what, getattr(found, name)))
+
+    def _timed(self, what: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: Any, **named: Any) -> Any:
+            begun = time.time()
+            try:
+                return function(*arguments, **named)
+            finally:
+                self.pieces[what].append((begun - self._begun, time.time() - begun))
+
+        return timed
+
     def write(self) -> None:
-        self._path.write_text(json.dumps({"begun": self._begun, "moments": self.moments, "spent": self.spent}))
+        noted = {"begun": self._begun, "moments": self.moments, "spent": self.spent, "pieces": self.pieces}
+        self._path.write_text(json.dumps(noted))
 
 
 def process_start() -> float:
@@ -67,7 +99,10 @@ def watched(notes: Notes, rest: float) -> type[engine.service.EngineService]:
     class Watched(engine.service.EngineService):
         def __init__(self, options: EngineOptions, emit: Callable[[Event], None], words: Words = str) -> None:
             def noted(event: Event) -> None:
-                notes.note(event.phase if isinstance(event, LoadProgress) else type(event).__name__)
+                phase = event.phase if isinstance(event, LoadProgress) else type(event).__name__
+                if phase == "finding the model" and phase not in notes.moments:
+                    notes.watch_pieces()
+                notes.note(phase)
                 emit(event)
                 if isinstance(event, Step):
                     notes.write()

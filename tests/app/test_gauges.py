@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dflash_tui.app.glyphs import large_number
+from dflash_tui.app.screens.statistics import drawn
 from dflash_tui.app.widgets.gauge_panel import GAP, WISHES, GaugePanel, heights, note_text, widths
 from dflash_tui.app.widgets.gauges import Gauge, HistogramGauge, PassGauge, PositionGauge, RateGauge
+from dflash_tui.core.figures.pass_costs import pass_costs, pass_table
 
 from .conftest import Driver, Launch
 
@@ -106,3 +108,10 @@ async def test_a_gauge_is_drawn_again_only_when_its_part_changed(chat: Driver) -
     gauge.refresh = lambda *regions, **options: drawn.append(True) or gauge  # type: ignore[assignment]
     chat.screen.draw_gauges()
     assert drawn == []
+
+
+@pytest.mark.parametrize("width", [33, 53, 77])
+def test_bars_are_drawn_where_there_is_room_for_them(width: int) -> None:
+    text = drawn(pass_table(pass_costs([(16, 20_000)], (1.0, 1.5)), 16, drawn=True), width).plain
+    table, _, _ = text.partition("A row for")
+    assert max(map(len, table.splitlines())) <= max(width, 44) and ("█" in table) is (width > 70)

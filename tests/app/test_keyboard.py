@@ -16,6 +16,7 @@ from dflash_tui.app.keyboard import Translator
 START, END = b"\x1b[200~", b"\x1b[201~"
 PEOPLE: dict[bytes, list[str]] = {
     **{each.encode(): [each] for each in "aZ7é日😀ß"},
+    "👩\u200d🔬\u200c".encode(): ["👩", "<\u200d>", "🔬", "<\u200c>"],
     b"\r": ["enter"], b"\x7f": ["backspace"], b"\x11": ["ctrl+q"], b"\t": ["tab"],
     b"\x1b[A": ["up"], b"\x1bOA": ["up"], b"\x1b[1;5D": ["ctrl+left"], b"\x1b[3~": ["delete"], b"\x1b[1;1:1A": ["up"],
     b"\x1bOP": ["f1"], b"\x1b[[C": ["f3"], b"\x1b[15~": ["f5"], b"\x1b[3$": ["shift+delete"],

@@ -90,6 +90,10 @@ async def test_a_race_is_measured_and_replayed(
         assert f"{result.speed_up(result.lanes[1]).times:.2f}×" in table
         told = "no difference" if result.winner is None else f"{result.speed_up(winner(result)[0]).times:.1f}×"
         assert told == large_in(screen)
+        remarks = screen.query_one("#race-remarks", Static)
+        remarks.update("long\n" * 9)
+        await driver.until(lambda: remarks.size.height > 8)
+        assert screen.query_one("#race-table").region.bottom < size[1], "long remarks leave lanes and table in sight"
         if size == (120, 36):
             await driver.pilot.press("e")
             page = (driver.out_dir / "race.html").read_text(encoding="utf-8")

@@ -77,7 +77,7 @@ def test_what_is_broken_decides_the_exit_code(
 
 
 def test_a_reader_that_has_gone_is_no_failure(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever command writes: ``dflash-chat sessions find words | head -1``."""
+    """Whichever command writes: ``dflash-chat sessions list words | head -1``."""
 
     def examine() -> Iterator[Finding]:
         yield Finding("gpu", "usable", True)

@@ -103,8 +103,8 @@ def test_nothing_that_is_kept_or_exported_holds_it(
         main(["doctor"])
     name = ""
     exports = [("export", "trace", "--format", kind) for kind in ("html", "json", "text")]
-    exports += [("sessions", "export", "{}", "--format", kind) for kind in ("html", "json", "md")]
-    lists = [("sessions", "list"), ("sessions", "list", "--json"), ("sessions", "find", "title")]
+    exports += [("export", "{}", "--format", kind) for kind in ("html", "json", "text")]
+    lists = [("sessions", "list"), ("sessions", "list", "--json"), ("sessions", "list", "title")]
     capfdbinary.readouterr()
     for words in (*lists, *exports, ("sessions", "show", "{}"), ("doctor",)):
         main([word.format(name) for word in words])

@@ -166,7 +166,7 @@ def test_what_no_longer_fits_goes_on_in_a_new_chat_and_nothing_is_lost(talk: Cal
     """An edited question too, whose place is in the conversation before."""
     one, two, three, four = (f"{name}{' more' * 20}" for name in ("one", "two", "three", "four"))
     _, out, err, path = talk(one, two, "three", f"/edit 3 {three}", "new", four, source=Other)
-    assert "drop, summary or new: " in out and "Traceback" not in err
+    assert "drop or new: " in out and "Traceback" not in err
     (new,) = (each for each in path.parent.glob("*.jsonl") if each != path)
     assert [turn.question for turn in load_session(path).turns] == [one, two, "three"]
     kept = load_session(new).tree

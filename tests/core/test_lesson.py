@@ -52,6 +52,7 @@ def test_a_lesson_can_be_exported_whole() -> None:
 
 
 def test_no_row_of_a_table_is_wrapped_where_a_lesson_is_lines() -> None:
+    assert max(map(width_of, to_text(document_of(open_tour()), 60).split("\n"))) == 60, "as a terminal has room"
     lines = to_text(document_of(open_lesson())).split("\n")
     (head,) = [index for index, line in enumerate(lines) if line.endswith("passes") and "a guess is made from" in line]
     rows = lines[head + 1 : lines.index("", head)]
@@ -70,6 +71,9 @@ def test_the_tour_lasts_two_minutes_and_ends_with_what_the_race_found() -> None:
     assert tour.plays and tour.seconds == 120
     (race,) = [page.view for page in tour.pages if isinstance(page.view, SideBySide)]
     assert race.result.divergence(race.result.lanes[1]) is None
+    assert "one at a time: 11 × 3.4" in to_text(document_of(tour))
+    said = [getattr(each, "text", getattr(each, "says", "")) for each in document_of(tour).sections]
+    assert said.count(REASON.says) == 1
 
 
 @pytest.mark.parametrize(("kept", "begins"), [(3, 3), (9, 0), (11, 0), (-1, 0), ("x", 0), (None, 0)])

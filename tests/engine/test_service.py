@@ -23,6 +23,7 @@ from engine.events import (
     EngineReady,
     Event,
     LoadProgress,
+    Notice,
     PrefillDone,
     Step,
     TurnFinished,
@@ -34,6 +35,7 @@ from engine.models.gemma4.modules import Gemma4
 from engine.service import EngineService
 from engine.tokenization.tokenizer import ChatTokenizer
 from tests.engine.conftest import TinyPair
+from tests.engine.edited import edit_config
 from tests.surroundings import threads
 
 E = TypeVar("E")
@@ -48,8 +50,7 @@ def endless(dense_pair: TinyPair, tmp_path_factory: pytest.TempPathFactory) -> E
     folder = tmp_path_factory.mktemp("endless")
     shutil.copytree(dense_pair.folder, folder, dirs_exist_ok=True)
     (folder / "target" / "generation_config.json").unlink()
-    config = json.loads((folder / "target" / "config.json").read_text())
-    (folder / "target" / "config.json").write_text(json.dumps(config | {"eos_token_id": None}))
+    edit_config(folder / "target", eos_token_id=None)
     return replace(BUNDLED, target=str(folder / "target"), drafter=str(folder / "drafter"))
 
 
@@ -129,9 +130,12 @@ def test_events_of_a_turn(endless: EngineOptions) -> None:
         assert {event.phase for event in phases} == {"loading the target", "loading the drafter"}
         assert all(0 < event.done <= event.total for event in phases) and phases[-1].done == phases[-1].total
 
+        assert session.service._runner is not None
+        session.service._runner._recording = iter([None, Notice("Done before it.")])
         session.service.send(ask(7, temperature=0.7, seed=3))
         session.wait_for(TurnFinished, 7)
         started, prefilled, *steps, finished = session.of_turn(7)
+        assert session.events[session.events.index(started) - 1] == Notice("Done before it.")
         assert isinstance(started, TurnStarted) and isinstance(prefilled, PrefillDone)
         assert isinstance(finished, TurnFinished) and finished.reason == "length"
         assert started.settings == ask(7, temperature=0.7, seed=3).settings.to_dict()

@@ -105,8 +105,8 @@ class Computer:
     def run(self, *arguments: str, runs: Callable[..., None] = run_program) -> subprocess.CompletedProcess[str]:
         return ended(self.start(*arguments, runs=runs))
 
-    def interrupted(self, until: Callable[[], bool], number: signal.Signals, *arguments: str) -> tuple[int, str, float]:
-        """Signals the program once ``until`` holds; returns its exit code, its stderr, and how long it took to end."""
+    def interrupted(self, until: Callable[[], bool], number: signal.Signals, *arguments: str) -> tuple[int, str]:
+        """Signals the program once ``until`` holds; returns its exit code and its stderr."""
         process = self.start(*arguments)
         deadline = time.monotonic() + 60
         while not until():
@@ -114,9 +114,8 @@ class Computer:
             assert time.monotonic() < deadline
             time.sleep(0.01)
         process.send_signal(number)
-        signalled = time.monotonic()
         done = ended(process)
-        return done.returncode, done.stderr, time.monotonic() - signalled
+        return done.returncode, done.stderr
 
     def snapshot(self, name: str) -> Path:
         storage = self.cache / f"models--{name.replace('/', '--')}"

@@ -41,7 +41,7 @@ def edit_outside(screen: ChatScreen, _: Argument) -> None:
                 done = subprocess.run([*shlex.split(editor), str(file)])
             text = file.read_text(encoding="utf-8", errors="replace")
         except SuspendNotSupported:
-            raise SlashError("An editor needs a terminal of its own, which a browser has not.") from None
+            raise SlashError("An editor needs a terminal of its own.") from None
         except (OSError, ValueError) as error:
             raise SlashError(f"{editor} could not be used: {error}") from None
     if done.returncode == 0:

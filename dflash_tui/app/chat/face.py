@@ -10,18 +10,15 @@ from textual.content import Content
 from textual.screen import Screen
 
 from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
-from dflash_tui.core.desk.face import MessagePlace, Question, Result, Summary, View
+from dflash_tui.core.desk.face import MessagePlace, Question, Result, View
 from dflash_tui.core.export.document import origin_of
 from dflash_tui.core.files.desktop import LONGEST_SEQUENCE, copy_locally
 from dflash_tui.core.files.saving import save_block
-from dflash_tui.core.race.opponent import Opponent
 from dflash_tui.core.race.race import Race
 from dflash_tui.core.text.fences import CodeBlock
-from engine.commands import Ask
 
 from ..notices import link
 from ..screens.asking import AskScreen
-from ..screens.summing import SummaryScreen
 from ..widgets.prompt import Prompt
 from .viewer import Viewer
 from .views import open_view
@@ -40,10 +37,6 @@ class DeskScreen(Screen[None]):
     @property
     def prompt(self) -> Prompt:
         raise NotImplementedError
-
-    @property
-    def remote(self) -> bool:
-        return self.app.is_web
 
     def say(self, text: str, where: MessagePlace = "notice", *, grave: bool = False) -> None:
         seconds = LEAST_SECONDS + len(text) / CHARACTERS_A_SECOND
@@ -99,15 +92,8 @@ class DeskScreen(Screen[None]):
 
         self.run_worker(wait, thread=True, exit_on_error=False)
 
-    def sum_up(self, ask: Ask, then: Callable[[Summary], None]) -> None:
-        self.app.push_screen(
-            SummaryScreen(ask, self.desk.source.send, self.desk.queue), lambda summary: then(summary or Summary())
-        )
-
-    def race(self, create: Callable[[], Race], opponent: Opponent | None) -> None:
+    def race(self, create: Callable[[], Race]) -> None:
         from ..screens.race import RaceScreen  # the first frame needs no race
 
         origin = origin_of(self.desk.ready)
-        self.app.push_screen(
-            RaceScreen(create, self.desk.queue, origin, self.desk.out_dir, opponent, self.viewer.motion.moves)
-        )
+        self.app.push_screen(RaceScreen(create, self.desk.queue, origin, self.desk.out_dir, self.viewer.motion.moves))

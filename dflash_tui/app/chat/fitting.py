@@ -8,7 +8,7 @@ from typing import Any
 from dflash_tui.core.desk.command import Command
 from dflash_tui.core.desk.desk import Desk
 
-BEFORE = ("model", "replay", "lesson", "sessions", "find", "theme", "system", "block", "temperature")
+BEFORE = ("model", "replay", "lesson", "sessions", "theme", "system", "block", "temperature")
 RUNNING = ("stop", "teach", "steps", "present", "lens")
 CODE = ("save", "open", "copy")
 LOOKING = ("steps", "teach", "race", "present", "predict", "lens", "rendered", "retry", "edit", "statistics", "export")

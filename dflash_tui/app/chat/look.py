@@ -119,7 +119,8 @@ class Look:
         if not self.hall or rounds is None:
             return scene
         tokens = rounds.tokens_before(number.step + scene.reached("emit"))
-        return replace(scene, tally=tally(tokens, number.step + scene.reached("verify")))
+        passes = max(number.step - 1 + scene.reached("verify"), 0)  # round 0 is the prompt's
+        return replace(scene, tally=tally(tokens, passes))
 
     @property
     def _way_back(self) -> str:

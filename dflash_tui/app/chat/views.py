@@ -12,13 +12,12 @@ from dflash_tui.core.conversation.retry import Retry
 from dflash_tui.core.conversation.slash import SlashError
 from dflash_tui.core.desk.desk import Desk
 from dflash_tui.core.desk.face import View
-from dflash_tui.core.desk.views import FilesView, SearchView, SessionsView, TreeView
+from dflash_tui.core.desk.views import FilesView, SessionsView, TreeView
 
 if TYPE_CHECKING:
     from dflash_tui.core.conversation.tree import Outlined
     from dflash_tui.core.conversation.turn import Turn
     from dflash_tui.core.sessions.archive import SessionSummary
-    from dflash_tui.core.sessions.search import Hit
 
     from ..screens.tree import Wish
 
@@ -30,15 +29,13 @@ Attempt = Callable[[Callable[[], object]], None]
 
 def open_view(app: App[Any], desk: Desk, view: View, attempt: Attempt, replay: Callable[[Path], None]) -> None:
     """Show a view on a screen of its own. ``replay`` plays a conversation."""
-    if isinstance(view, TreeView | SearchView):
+    if isinstance(view, TreeView):
         app.clear_notifications()  # they would lie over the list
     match view:
         case TreeView():
             _open_tree(app, desk, view, attempt)
         case SessionsView():
             _open_sessions(app, desk, view, attempt, replay)
-        case SearchView():
-            _open_search(app, desk, view, attempt)
         case FilesView():
             _open_files(app, view)
         case _:
@@ -68,30 +65,20 @@ def _open_sessions(
 ) -> None:
     from ..screens.sessions import SessionsScreen
 
+    def open_at(path: Path) -> None:
+        desk.resume(path)
+        if turn := screen.turns.get(path):
+            desk.visit(turn)
+
     def take(session: SessionSummary | None) -> None:
         if session is not None:
-            attempt(lambda: desk.resume(session.path))
+            attempt(lambda: open_at(session.path))
 
     def play(path: Path) -> None:
         attempt(lambda: replay(path))
 
-    app.push_screen(SessionsScreen(view.here.parent, view.here, view.words, play), take)
-
-
-def _open_search(app: App[Any], desk: Desk, view: SearchView, attempt: Attempt) -> None:
-    from ..screens.find import FindScreen
-
-    def open_at(hit: Hit) -> None:
-        if hit.path != desk.queue.log.path:
-            desk.resume(hit.path)
-        if hit.turn:
-            desk.visit(hit.turn)
-
-    def take(hit: Hit | None) -> None:
-        if hit is not None:
-            attempt(lambda: open_at(hit))
-
-    app.push_screen(FindScreen(view.here.parent, view.words), take)
+    screen = SessionsScreen(view.here.parent, view.here, view.words, play)
+    app.push_screen(screen, take)
 
 
 def _open_files(app: App[Any], view: FilesView) -> None:

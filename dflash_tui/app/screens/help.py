@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
-from textual import events
-from textual.app import ComposeResult
-from textual.binding import ActiveBinding, Binding, BindingType
-from textual.containers import VerticalScroll
+from textual.binding import ActiveBinding
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Static
 
 from dflash_tui.core.desk.command import Command
 from dflash_tui.core.figures.labels import COLOURS, FIGURES, MODELS, SERVERS, SIGNS
 
 from ..keymap import key_name
 from ..widgets.rounds.round_strip import legend
-from .once import DismissOnceScreen
-
-KEY_WIDTH = 20
-WIDTH, FRAME = 84, 7
-"""Cells of the box at most, and what of them its border, padding and scrollbar take."""
+from .box import BoxScreen, entry, head
 
 WATCHING = ("steps", "teach", "race", "present", "lens", "predict", "replay")
 """Actions that show how an answer comes about: what this program is for, so they come first."""
@@ -43,38 +33,15 @@ _PROMPT_KEYS = {
 }
 
 
-class HelpScreen(ModalScreen[None], DismissOnceScreen[None]):
-    """Shows the keys, the slash commands and the colours of the screen below. Esc, F1 or q closes it."""
-
-    DEFAULT_CSS = """
-    HelpScreen { align: center middle; }
-    HelpScreen > VerticalScroll {
-        width: 84;
-        max-width: 100%;
-        height: auto;
-        max-height: 100%;
-        padding: 0 2;
-        background: $surface;
-        border: round $primary;
-    }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,f1,q", "dismiss", "Close", show=False)]
+class HelpScreen(BoxScreen):
+    """Shows the keys, the slash commands and the colours of the screen below."""
 
     def __init__(self, bindings: Mapping[str, ActiveBinding], actions: Iterable[Command[Any]]) -> None:
         super().__init__()
         self._active = bindings
         self._actions = list(actions)
 
-    def compose(self) -> ComposeResult:
-        with VerticalScroll() as box:
-            box.border_subtitle = "↑ ↓ scroll · Esc closes"
-            yield Static()
-
-    def on_resize(self, event: events.Resize) -> None:
-        width = min(event.size.width, WIDTH) - FRAME
-        self.query_one(Static).update(Content("\n").join(self._lines(width)))
-
-    def _lines(self, width: int) -> list[Content]:
+    def lines(self, width: int) -> list[Content]:
         effective = self._effective_keys()
         groups = (
             ("See how it is written", [(keys, does) for id, keys, does in effective if id in WATCHING]),
@@ -82,23 +49,22 @@ class HelpScreen(ModalScreen[None], DismissOnceScreen[None]):
             ("Other keys", [(keys, does) for id, keys, does in effective if id not in WATCHING]),
         )
         named = [(f"/{action.slash} {action.takes}", action.title) for action in self._actions if action.slash]
-        commands = [_entry(command, does, width) for command, does in named]
+        commands = [entry(command, does, width) for command, does in named]
         served = getattr(self.app.screen_stack[-2], "served", False)
         known = [*COLOURS.values(), *(SERVERS.values() if served else ())]
-        colours = [_entry(label.name, label.says, width) for label in known]
+        colours = [entry(label.name, label.says, width) for label in known]
         return [
             *self._group(*groups[0], width),
-            Content.styled("Colours", "bold $primary"), legend(server=served), *colours, Content(),
+            head("Colours"), legend(server=served), *colours, Content(),
             *self._group("Signs of a round", [(label.name, label.says) for label in SIGNS], width),
             *self._group("Words", [(label.name, label.says) for label in (*MODELS, *FIGURES)], width),
             *(line for title, entries in groups[1:] for line in self._group(title, entries, width)),
-            Content.styled("Commands", "bold $primary"), *commands,
+            head("Commands"), *commands,
         ]  # fmt: skip
 
     @staticmethod
     def _group(title: str, entries: Iterable[tuple[str, str]], width: int) -> list[Content]:
-        head = Content.styled(title, "bold $primary")
-        return [head, *(_entry(key, does, width) for key, does in entries), Content()]
+        return [head(title), *(entry(key, does, width) for key, does in entries), Content()]
 
     def _effective_keys(self) -> list[tuple[str, str, str]]:
         """What each key of the screen below does now, keys of one action together: an action's id, keys, what it
@@ -112,13 +78,3 @@ class HelpScreen(ModalScreen[None], DismissOnceScreen[None]):
                 ids.setdefault(binding.description, str(binding.id))
                 merged.setdefault(binding.description, []).append(key_name(binding.key))
         return [(ids[does], "  ".join(keys), does) for does, keys in merged.items()]
-
-
-def _entry(key: str, does: str, width: int) -> Content:
-    """Lines behind the first begin where its text does; behind a long key all of it stands below."""
-    margin = " " * (KEY_WIDTH + 1)
-    lines = textwrap.wrap(does, max(width - len(margin), 10))
-    if len(key) > KEY_WIDTH:
-        return Content.assemble((key, "bold"), *(f"\n{margin}{line}" for line in lines))
-    first, *rest = lines
-    return Content.assemble((f"{key:<{KEY_WIDTH}} ", "bold"), "\n".join([first, *(margin + line for line in rest)]))

@@ -107,6 +107,7 @@ class PickerScreen(ModalScreen[Entry | None], DismissOnceScreen[Entry | None], G
 
     def on_mount(self) -> None:
         self.query_one(Vertical).border_title = self.HEAD
+        self.on_resize()  # before it is filled: a first frame shows the keys below the list, too
         self.refill()
 
     def on_resize(self) -> None:

@@ -24,13 +24,12 @@ from dflash_tui.core.export.spans import token_spans
 from dflash_tui.core.figures.labels import TIME_BARS, WRITTEN_BARS
 from dflash_tui.core.files.saving import save_text
 from dflash_tui.core.race.clock import LaneClock, RaceClock
-from dflash_tui.core.race.opponent import Opponent
 from dflash_tui.core.race.race import Race, RaceResult
 from dflash_tui.core.race.report import cut_off, how, race_document, race_remarks, race_table
 from dflash_tui.core.rounds.pace import pace_words
 from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.harmless import sanitise
-from engine.events import EngineError, EngineReady, Event, Step, TurnFinished, TurnStarted
+from engine.events import EngineError, Event, Step, TurnFinished, TurnStarted
 
 from ..glyphs import fitting
 from ..notices import tell_saved
@@ -82,7 +81,6 @@ class RaceScreen(DismissOnceScreen[RaceResult | None]):
         queue: EventQueue,
         origin: Origin,
         out_dir: Path,
-        opponent: Opponent | None = None,
         moves: bool = True,
     ) -> None:
         """``create`` makes a race that has not been started. Without ``moves`` the lanes run when they are asked to."""
@@ -92,7 +90,6 @@ class RaceScreen(DismissOnceScreen[RaceResult | None]):
         self._queue = queue
         self._origin = origin
         self._out_dir = out_dir
-        self._opponent = opponent
         self._moves = moves
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._answered = asyncio.Event()
@@ -126,11 +123,7 @@ class RaceScreen(DismissOnceScreen[RaceResult | None]):
             log.can_focus = False  # the keys are the race's
         self.run_worker(self._listen(), name="race")
         self._replay_timer = self.set_interval(FRAME, self._frame, pause=True)
-        if self._opponent is None:
-            self._measure()
-        else:
-            self.query_one("#race-title", Static).update(f"waiting for {self.race.lanes[-1].name}")
-            self._opponent.start(self._divert)
+        self._measure()
 
     def on_resize(self) -> None:
         self._draw_keys()
@@ -142,8 +135,6 @@ class RaceScreen(DismissOnceScreen[RaceResult | None]):
     def on_unmount(self) -> None:
         if self.race.idle:
             self._queue.diverted = None
-        if self._opponent is not None:
-            self._opponent.end()
 
     # Measuring
 
@@ -172,7 +163,7 @@ class RaceScreen(DismissOnceScreen[RaceResult | None]):
     def _divert(self, event: Event) -> None:
         """Take an event of the engine; called by its thread."""
         self._events.put(event)
-        if isinstance(event, EngineReady | TurnFinished):
+        if isinstance(event, TurnFinished):
             with suppress(RuntimeError):  # the loop has been closed
                 self._loop.call_soon_threadsafe(self._answered.set)
 
@@ -194,10 +185,7 @@ class RaceScreen(DismissOnceScreen[RaceResult | None]):
             self._draw_live(self.race.lanes.index(lane), events)
         shown = self.race.result
         for event in events:
-            if isinstance(event, EngineReady):
-                self._meet(event)
-            else:
-                self.race.apply(event)
+            self.race.apply(event)
         if not events:
             return
         result = self.race.result
@@ -209,13 +197,6 @@ class RaceScreen(DismissOnceScreen[RaceResult | None]):
             self._draw_result(result)
         elif self._clock is None and self.race.progress != before:
             self._draw_progress()
-
-    def _meet(self, ready: EngineReady) -> None:
-        """Called when the opponent's server can be asked."""
-        if self._opponent is not None:
-            self._opponent.ready = ready
-        self.race.sides += (ready,)
-        self._measure()
 
     def _arrived(self) -> Iterator[Event]:
         while True:
@@ -239,7 +220,7 @@ class RaceScreen(DismissOnceScreen[RaceResult | None]):
             self._start(self.race.result)
 
     def _fail(self, failure: EngineError) -> None:
-        if failure.fatal and not (self._opponent is not None and self._opponent.failed):
+        if failure.fatal:
             self._queue.put(failure)  # the chat has to know that its engine is gone
         self.notify(f"{failure.message}\n{failure.hint}", title="No race", severity="error", timeout=10, markup=False)
         self.dismiss(None)
@@ -397,8 +378,6 @@ class RaceScreen(DismissOnceScreen[RaceResult | None]):
         self._again = False
         self._last = self.race.result or self._last
         self.race = self._create()
-        if self._opponent is not None and self._opponent.ready is not None:
-            self.race.sides += (self._opponent.ready,)
         self._measure()
 
     def action_leave(self) -> None:

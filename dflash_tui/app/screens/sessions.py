@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import ClassVar
 
 from rich.cells import cell_len, set_cell_size
@@ -15,25 +17,30 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
+from textual.worker import get_current_worker
 
 from dflash_tui.core.conversation.models import short_name
+from dflash_tui.core.desk.face import AskOption
 from dflash_tui.core.sessions.archive import ArchiveError, SessionSummary, delete_session, survey
 from dflash_tui.core.sessions.sessions import append_title
 from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.harmless import sanitise
 
+from .asking import AskScreen
 from .once import DismissOnceScreen
-from .picker import BESIDE
-from .searching import SearchingScreen
+from .picker import BESIDE, PickerScreen
 
+PAUSE = 0.1
+"""Seconds between two looks at what was read by then."""
 UNREADABLE = 3
 """Of how many files that can't be read a notice says why."""
 NAME_WIDTH = 28
 """Cells that a name has before facts stand beside it."""
 
 
-class SessionsScreen(SearchingScreen[SessionSummary]):
-    """Lists the conversations on this machine. Gives the one to resume, or None."""
+class SessionsScreen(PickerScreen[SessionSummary]):
+    """Lists the conversations on this machine, or those in which words were said, which it reads while it is on the
+    screen. Gives the one to resume, or None."""
 
     HEAD = "conversations"
     EMPTY = "no other conversation yet"
@@ -49,10 +56,36 @@ class SessionsScreen(SearchingScreen[SessionSummary]):
     ) -> None:
         """``open_now`` is the file of the conversation on the screen, which can't be resumed or deleted from here;
         ``replay`` plays one as it was decoded, when this screen is gone."""
-        super().__init__(directory, words)
+        super().__init__(words)
+        from dflash_tui.core.sessions.search import Search  # not before the first frame
+
+        self._directory, self._search = directory, Search(directory)
+        self.turns: dict[Path, int] = {}
+        """By conversation, the latest question at which the words were said."""
         self._replay = replay
         self._open_now = open_now
         self._sessions: list[SessionSummary] | None = None
+
+    def on_mount(self) -> None:
+        """Called beside the list's own."""
+        self.run_worker(self._read, thread=True, exit_on_error=False)
+
+    def _read(self) -> None:
+        worker, told = get_current_worker(), 0.0
+        for left in self._search.read():
+            if worker.is_cancelled:
+                return
+            if not left or monotonic() - told > PAUSE:
+                self.app.call_from_thread(partial(self._tell, left))
+                told = monotonic()
+
+    def _tell(self, left: int) -> None:
+        """Called while conversations are read, of which ``left`` are still to come."""
+        if self.is_active:
+            if self.words:
+                self.refill()
+            still = f"still to be read: {counted(left, 'conversation')}" if left else ""
+            self.query_one(Vertical).border_subtitle = still
 
     def find(self, words: str) -> Iterable[SessionSummary]:
         if self._sessions is None:
@@ -60,8 +93,11 @@ class SessionsScreen(SearchingScreen[SessionSummary]):
             self._sessions = [session for session in sessions if session.path != self._open_now]
             if unreadable:
                 self.notify("\n".join(unreadable[:UNREADABLE]), timeout=8, markup=False)
-        hit_paths = {hit.path for hit in self.hits(words)} if words else set()
-        return [session for session in self._sessions if session.matches(words) or session.path in hit_paths]
+        self.turns = {}
+        for hit in self._search.known(words):
+            if not self.turns.get(hit.path):
+                self.turns[hit.path] = hit.turn
+        return [session for session in self._sessions if session.matches(words) or session.path in self.turns]
 
     def describe(self, entry: SessionSummary) -> Content:
         when = datetime.fromtimestamp(entry.changed).strftime("%d %b %H:%M  ")
@@ -92,7 +128,9 @@ class SessionsScreen(SearchingScreen[SessionSummary]):
 
     def action_delete(self) -> None:
         if (session := self.chosen) is not None:
-            self.app.push_screen(DeleteScreen(session.name), lambda yes: self._delete(session, bool(yes)))
+            ways = (AskOption("n", "no", "no; it is kept"), AskOption("y", "yes", "delete it"))
+            screen = AskScreen("delete this?", "Delete this conversation for ever?", ways, session.name)
+            self.app.push_screen(screen, lambda way: self._delete(session, way == "yes"))
 
     def _delete(self, session: SessionSummary, yes: bool) -> None:
         if not yes:
@@ -108,12 +146,12 @@ class SessionsScreen(SearchingScreen[SessionSummary]):
         self.refill()
 
 
-class _Question(ModalScreen[str | None], DismissOnceScreen[str | None]):
-    """A small box above the list."""
+class RenameScreen(ModalScreen[str | None], DismissOnceScreen[str | None]):
+    """Asks for a conversation's name. Gives it; an empty one takes the name away, None leaves it."""
 
     DEFAULT_CSS = """
-    _Question { align: center middle; }
-    _Question > Vertical {
+    RenameScreen { align: center middle; }
+    RenameScreen > Vertical {
         width: 70;
         max-width: 100%;
         height: auto;
@@ -121,17 +159,10 @@ class _Question(ModalScreen[str | None], DismissOnceScreen[str | None]):
         background: $surface;
         border: round $primary;
     }
-    _Question Input { border: none; height: 1; padding: 0; }
-    _Question Input:focus { border: none; }
+    RenameScreen Input { border: none; height: 1; padding: 0; }
+    RenameScreen Input:focus { border: none; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss_empty", "No", show=False)]
-
-    def action_dismiss_empty(self) -> None:
-        self.dismiss(None)
-
-
-class RenameScreen(_Question):
-    """Asks for a conversation's name. Gives it; an empty one takes the name away, None leaves it."""
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "No", show=False)]
 
     def __init__(self, name: str, words: str = "Its new name (empty: its first question):") -> None:
         super().__init__()
@@ -145,22 +176,3 @@ class RenameScreen(_Question):
     @on(Input.Submitted)
     def take(self, message: Input.Submitted) -> None:
         self.dismiss(" ".join(message.value.split()))
-
-
-class DeleteScreen(_Question):
-    """Asks whether to delete a conversation. Gives ``yes``, or None."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y", "dismiss('yes')", "Yes", show=False),
-        Binding("n", "dismiss_empty", "No", show=False),
-    ]
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self._name_now = name
-
-    def compose(self) -> ComposeResult:
-        with Vertical():
-            yield Static("Delete this conversation for ever?")
-            yield Static(sanitise(self._name_now), markup=False)
-            yield Static("y deletes it, Esc keeps it")

@@ -10,37 +10,23 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from dflash_tui.core.figures.table import Table
 
-from .once import DismissOnceScreen
+from .box import BoxScreen, head
 
 MUTED = "$verdict-pending"
-WIDTH, FRAME = 84, 7
-"""Cells of the box at most, and what of them its border, padding and scrollbar take."""
 
 
-class StatisticsScreen(ModalScreen[None], DismissOnceScreen[None]):
-    """Shows the tables behind the gauges, beginning at one. Esc, Enter or q closes it."""
+class StatisticsScreen(BoxScreen):
+    """Shows the tables behind the gauges, beginning at one. Enter closes it, too."""
 
     DEFAULT_CSS = """
-    StatisticsScreen { align: center middle; }
-    StatisticsScreen > VerticalScroll {
-        width: 84;
-        max-width: 100%;
-        height: auto;
-        max-height: 100%;
-        padding: 0 2;
-        background: $surface;
-        border: round $primary;
-        border-title-color: $primary;
-        border-subtitle-color: $verdict-pending;
-    }
+    StatisticsScreen > VerticalScroll { border-title-color: $primary; border-subtitle-color: $verdict-pending; }
     StatisticsScreen Static { margin: 0 0 1 0; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,enter,q", "dismiss", "Close", show=False)]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "dismiss", "Close", show=False)]
 
     def __init__(self, title: str, tables: Sequence[Table], section: str = "") -> None:
         """``title`` names the moment; ``section`` is the id of the table to begin at."""
@@ -50,7 +36,7 @@ class StatisticsScreen(ModalScreen[None], DismissOnceScreen[None]):
     def compose(self) -> ComposeResult:
         with VerticalScroll():
             for table in self._tables:
-                yield Static(drawn(table, self._room), id=table.id)
+                yield Static(id=table.id)
 
     def on_mount(self) -> None:
         frame = self.query_one(VerticalScroll)
@@ -60,27 +46,26 @@ class StatisticsScreen(ModalScreen[None], DismissOnceScreen[None]):
             for table in self.query(f"#{self._section}"):
                 self.call_after_refresh(frame.scroll_to_widget, table, top=True, animate=False)
 
-    def on_resize(self) -> None:
+    def draw(self, width: int) -> None:
         for table in self._tables:
-            self.query_one(f"#{table.id}", Static).update(drawn(table, self._room))
-
-    @property
-    def _room(self) -> int:
-        """How many cells a line may take."""
-        return min(self.app.size.width, WIDTH) - FRAME
+            self.query_one(f"#{table.id}", Static).update(drawn(table, width))
 
 
 def drawn(table: Table, width: int) -> Content:
     """The table as text: columns aligned, the first to the left and figures to the right. Where they are wider than so
-    many cells, the first column wraps."""
+    many cells, bars, a last column without a head, go, and then the first column wraps."""
     grid = [table.head, *table.rows] if table.head else list(table.rows)
     sizes = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    if table.head and not table.head[-1] and sum(2 + size for size in sizes) > width + 2:
+        grid, sizes = [row[:-1] for row in grid], sizes[:-1]
     sizes[0] = min(sizes[0], max(width - sum(2 + size for size in sizes[1:]), 10))
-    lines = [Content.styled(table.title, "bold $primary")]
+    lines = [head(table.title)]
     for row in grid:
         says, *rest = textwrap.wrap(row[0], sizes[0], subsequent_indent="  ")
         cells = [f"{says:<{sizes[0]}}", *(f"{cell:>{size}}" for cell, size in zip(row[1:], sizes[1:], strict=True))]
-        lines.append(Content.styled("\n".join(["  ".join(cells), *rest]), MUTED if row is table.head else ""))
+        lines.append(
+            Content.styled("\n".join(["  ".join(cells), *rest]), MUTED if table.head and row is grid[0] else "")
+        )
     if table.note:
         lines.append(Content.styled(table.note, MUTED))
     return Content("\n").join(lines)

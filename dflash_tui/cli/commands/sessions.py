@@ -6,14 +6,10 @@ import json
 import sys
 from collections.abc import Sequence
 from datetime import datetime
-from pathlib import Path
-from typing import cast
 
 import click
 
 from dflash_tui.core.exit_codes import ExitCode
-from dflash_tui.core.export.document import conversation_document
-from dflash_tui.core.export.formats import FORMATS, Format, render
 from dflash_tui.core.sessions.archive import (
     SessionSummary,
     conversation_markdown,
@@ -22,9 +18,8 @@ from dflash_tui.core.sessions.archive import (
     open_session,
     reopen,
     reopen_latest,
-    survey,
 )
-from dflash_tui.core.sessions.search import Hit, Search, excerpt
+from dflash_tui.core.sessions.search import conversations
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 from dflash_tui.core.settings.decoding import of_flags, restored
 from dflash_tui.core.settings.presets import Preset
@@ -33,20 +28,17 @@ from dflash_tui.core.text.harmless import in_line
 from engine.commands import GenerationSettings
 
 from ..flags.pair import typed_flags
-from ..headless.output import FileOutput, StandardOutput
+from ..headless.output import StandardOutput
 from ..problems import Problem
 from ..terminal.saying import remark, say
 
-MARKDOWN = "md"
 NAME_WIDTH = 60
-EXCERPT = 100
-"""Characters of what was said around a word that was looked for."""
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
 @click.pass_context
 def sessions(context: click.Context) -> int:
-    """List, show, export and delete conversations. An ID may be cut short where it stays the only one."""
+    """List, show and delete conversations. An ID may be cut short where it stays the only one."""
     return int(context.invoke(list_command)) if context.invoked_subcommand is None else ExitCode.OK
 
 
@@ -55,10 +47,7 @@ def sessions(context: click.Context) -> int:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def list_command(words: Sequence[str] = (), as_json: bool = False) -> int:
     """List conversations, the latest first; only those that have all WORDS in their name, questions or answers."""
-    text = " ".join(words)
-    hit_paths = {hit.path for hit in Search().find(text)} if text else set()
-    readable, unreadable = survey()
-    matching = [session for session in readable if session.matches(text) or session.path in hit_paths]
+    matching, unreadable = conversations(" ".join(words))
     for session in matching:
         say(_as_json(session) if as_json else _as_line(session))
     for problem in unreadable:
@@ -68,46 +57,14 @@ def list_command(words: Sequence[str] = (), as_json: bool = False) -> int:
     return ExitCode.OK
 
 
-@sessions.command("find")
-@click.argument("words", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
-@click.option("--most", type=click.IntRange(min=1), default=50, show_default=True, help="Stop after so many.")
-def find_command(words: Sequence[str], as_json: bool, most: int) -> int:
-    """Search everything that was said: questions, answers and names; places that have all WORDS, the latest first.
-
-    A word may be cut short; '"several words"' in quotes stand as they are.
-    """
-    text, found = " ".join(words), False
-    for hit in Search().find(text, most):
-        found = True
-        say(_hit_json(hit) if as_json else _hit_line(hit, text))
-    if not found and not as_json:
-        remark("Nothing was said with these words.")
-    return ExitCode.OK
-
-
 @sessions.command("show")
 @click.argument("id")
 def show_command(id: str) -> int:
-    """Print a conversation as Markdown."""
-    return _write(conversation_markdown(_open(id)), None)
-
-
-@sessions.command("export")
-@click.argument("id")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Where to; without it stdout.")
-@click.option("--format", "wanted", type=click.Choice((MARKDOWN, *FORMATS)), default=MARKDOWN, show_default=True)
-def export_command(id: str, output: Path | None, wanted: str) -> int:
-    """Write a conversation to a file for others; FILE must not be there yet.
-
-    md is what was said, html has every token with its round, json is data.
-    """
-    if output is not None and output.exists():
-        raise Problem(f"{output} is there already.", "Choose another name with -o.")
-    conversation = _open(id)
-    if wanted == MARKDOWN:
-        return _write(conversation_markdown(conversation), output)
-    return _write(render(conversation_document(conversation), cast(Format, wanted)), output)
+    """Print a conversation as Markdown; dflash-chat export makes a page of it, or data, with every round."""
+    output = StandardOutput()
+    output.write(conversation_markdown(_open(id)))
+    output.close()
+    return ExitCode.OK
 
 
 @sessions.command("delete")
@@ -149,27 +106,9 @@ def _open(id: str) -> Conversation:
     return open_session(find_session(id))
 
 
-def _write(text: str, path: Path | None) -> int:
-    output = StandardOutput() if path is None or str(path) == "-" else FileOutput(path)
-    output.write(text)
-    output.close()
-    return ExitCode.OK
-
-
 def _as_line(session: SessionSummary) -> str:
     when = datetime.fromtimestamp(session.changed).strftime("%Y-%m-%d %H:%M")
     return f"{session.id}  {when}  {len(session.questions):>3}  {in_line(session.name[:NAME_WIDTH])}"
-
-
-def _hit_line(hit: Hit, words: str) -> str:
-    when = datetime.fromtimestamp(hit.changed).strftime("%Y-%m-%d %H:%M")
-    heading = f"#{hit.turn} {hit.part}" if hit.turn else "name"
-    return f"{hit.id}  {when}  {heading:<13}  {in_line(excerpt(hit.text, words, EXCERPT)[0])}"
-
-
-def _hit_json(hit: Hit) -> str:
-    facts = {"id": hit.id, "path": str(hit.path), "name": hit.name, "turn": hit.turn, "part": hit.part}
-    return json.dumps({**facts, "text": hit.text})
 
 
 def _as_json(session: SessionSummary) -> str:

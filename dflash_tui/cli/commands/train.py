@@ -68,7 +68,6 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--decay", type=Amount(), default=7.0, show_default=True,
     help="Positions over which the loss of a block falls; less where drafts are short.",
 )  # fmt: skip
-@click.option("--workers", type=click.IntRange(min=0), default=0, show_default=True, help="Processes packing rows.")
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
 @click.option("--offline", is_flag=True, help="Never ask the hub.")

@@ -14,19 +14,18 @@ from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.desk.context_fit import WhenFull
 from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
 from dflash_tui.core.desk.event_queue import EventQueue
-from dflash_tui.core.desk.face import Change, MessagePlace, Question, Result, Summary, View
+from dflash_tui.core.desk.face import Change, MessagePlace, Question, Result, View
 from dflash_tui.core.desk.lanes import RACE_RUNS
 from dflash_tui.core.desk.words import blocks_of, place_of, short, speed_up, summary
 from dflash_tui.core.exit_codes import ExitCode
 from dflash_tui.core.files.desktop import copy_locally
-from dflash_tui.core.race.opponent import Opponent
 from dflash_tui.core.race.race import Race, RaceResult
 from dflash_tui.core.race.report import how, race_remarks, race_table
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import SourceFactory
 from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.fences import CodeBlock
-from engine.commands import Ask, GenerationSettings, Stop
+from engine.commands import GenerationSettings
 from engine.events import EngineError, EngineReady, Event, LoadProgress, Notice, Step, TurnFinished
 
 from ..headless.status import describe_models
@@ -46,8 +45,6 @@ GREETING = (
 class PlainChat:
     """The face of a desk that is heard and read out. Between two lines that are typed it waits for the source, so no
     command ever comes while an answer runs."""
-
-    remote = False
 
     def __init__(
         self,
@@ -295,26 +292,7 @@ class PlainChat:
                 break
         then(result)
 
-    def sum_up(self, ask: Ask, then: Callable[[Summary], None]) -> None:
-        events = self._divert()
-        text, lacks = None, Summary().lacks
-        self.desk.source.send(ask)
-        try:
-            while text is None:
-                match self._next(events, lambda: self.desk.source.send(Stop(ask.turn))):
-                    case EngineError(fatal=True) as error:
-                        raise engine_problem(error)
-                    case EngineError() as error:
-                        lacks = error.message
-                    case TurnFinished() as finished:
-                        text = finished.text.strip()
-        finally:
-            self.desk.queue.diverted = None
-        if text:
-            self.say(f"The summary: {text}")
-        then(Summary(text, lacks))
-
-    def race(self, create: Callable[[], Race], opponent: Opponent | None) -> None:
+    def race(self, create: Callable[[], Race]) -> None:
         """Says what is to come, and when every lane has run once more: figures are medians, so no lane has one before
         all have run as often as they will."""
         held = create()
@@ -322,19 +300,11 @@ class PlainChat:
         self.say(f"{len(held.lanes)} lanes run in turns, {RACE_RUNS} times each. Ctrl+C stops.")
         num_printed = 0
         try:
-            if opponent is None:
-                held.start()
-            else:
-                opponent.start(events.put)
+            held.start()
             while not held.over:
                 event = self._next(events, held.stop)
-                if isinstance(event, EngineReady) and opponent is not None:
-                    opponent.ready = event
-                    held.sides += (event,)
-                    held.start()
-                    continue
                 held.apply(event)
-                if isinstance(event, EngineError) and event.fatal and not (opponent and opponent.failed):
+                if isinstance(event, EngineError) and event.fatal:
                     raise engine_problem(event)
                 done, total = held.progress
                 if (times := done * RACE_RUNS // total) > num_printed:
@@ -342,8 +312,6 @@ class PlainChat:
                     self.say(f"Every lane has run {times} of {RACE_RUNS} times.")
         finally:
             self.desk.queue.diverted = None
-            if opponent is not None:
-                opponent.end()
         if held.failure is not None:
             raise SlashError(f"{held.failure.message} {held.failure.hint}")
         if held.result is None:

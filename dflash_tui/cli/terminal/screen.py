@@ -8,17 +8,12 @@ import sys
 BARE = ("dumb", "unknown")
 
 
-def in_browser() -> bool:
-    """Whether textual-serve has started the program: stdin and stdout are pipes then, and behind them is a browser."""
-    return os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
-
-
 def bare_terminal() -> bool:
     """Whether this is a terminal that can only print lines, on which no screen can be drawn."""
     bare = os.environ.get("TERM", "") in BARE
-    return bare and not in_browser() and sys.stdin.isatty() and sys.stdout.isatty()
+    return bare and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def has_screen() -> bool:
-    """Whether there is a terminal or a browser to draw in, which one that can only print lines is not."""
-    return in_browser() or (sys.stdout.isatty() and os.environ.get("TERM", "") not in BARE)
+    """Whether there is a terminal to draw in, which one that can only print lines is not."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "") not in BARE

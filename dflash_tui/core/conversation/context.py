@@ -26,12 +26,6 @@ MARKUP = 8
 """Tokens that a template puts around a message, about."""
 NEXT_TO_NOTHING = 16
 """Tokens that are not worth counting."""
-SUMMARY_TOKENS = 320
-"""Tokens that a summary may have; less in a small context."""
-SUMMARY_PROMPT = (
-    "Sum up our conversation so far in at most 150 words, for yourself: it is all you will know of it. "
-    "Keep what I want, what was found or decided, and the names, numbers and code that matter. Only the summary."
-)
 
 Measure = Callable[[Sequence[Message]], int]
 """Tokens of a prompt made of these messages."""
@@ -77,10 +71,6 @@ class Fit:
     """The numbers of the questions that would have to go, oldest first: none where it fits. None: nothing helps, for
     the question alone is too long."""
 
-    @property
-    def fits(self) -> bool:
-        return self.left_out == ()
-
 
 def answer_room(limit: int) -> int:
     """Tokens that a context should have left for an answer."""
@@ -122,28 +112,6 @@ def _oldest(read: Sequence[int], left: Callable[[int], int], light: float, most:
         return None
     aim = light if left(len(read)) <= light else most
     return tuple(read[: 1 + bisect_left(range(1, len(read)), True, key=lambda count: left(count) <= aim)])
-
-
-def summary_tokens(limit: int) -> int:
-    return min(SUMMARY_TOKENS, max(limit // 8, 1))
-
-
-def summary_request(
-    earlier: Sequence[SaidTurn], numbers: Sequence[int], system: str | None, limit: int, measure: Measure
-) -> tuple[Message, ...]:
-    """The prompt that asks for a summary of the questions called ``numbers``, or of as many of the newest of them as
-    fit, and of the summary that stood for others before."""
-    chosen = [each for each in earlier if each.number in set(numbers) and each.answer]
-    while True:
-        messages = _for_summary(earlier, chosen, system)
-        if len(chosen) <= 1 or measure(messages) + summary_tokens(limit) <= limit:
-            return messages
-        chosen = chosen[1:]
-
-
-def _for_summary(earlier: Sequence[SaidTurn], chosen: Sequence[SaidTurn], system: str | None) -> tuple[Message, ...]:
-    others = tuple(each.number for each in earlier if each not in chosen)
-    return messages_of(earlier, system, SUMMARY_PROMPT, QuestionContext(left_out=others))
 
 
 def room_words(used: int, limit: int) -> str:

@@ -47,8 +47,6 @@ class Start:
     """Paths that go with the first question."""
     models: Models | None = None
     """The models that one can switch to; None where there are none."""
-    others: Callable[[str], SourceFactory] | None = None
-    """Further servers to race against, by URL or name; raises ``Failure``. None where there are none."""
 
 
 STARTERS = (

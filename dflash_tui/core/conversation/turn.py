@@ -173,13 +173,6 @@ class Turn:
         """Seconds from the answer's first token to its last."""
         return self.rounds.seconds
 
-    def events(self) -> Iterator[Event]:
-        """What the engine said of it so far; a turn cut off ends with an error."""
-        yield from self.opening
-        if self.started is not None or self.running:
-            yield from self.rounds
-        yield from self.closing
-
     @property
     def opening(self) -> tuple[TurnStarted, PrefillDone] | tuple[()]:
         """The events before the rounds; none where it never began."""

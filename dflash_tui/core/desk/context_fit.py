@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from engine.commands import Ask
-
 from ..conversation.chat import Chat, Queued
 from ..conversation.context import (
     NEARLY_FULL,
@@ -15,8 +13,6 @@ from ..conversation.context import (
     Ruler,
     fit,
     room_words,
-    summary_request,
-    summary_tokens,
     too_long_words,
 )
 from ..conversation.question_context import Carried, QuestionContext, messages_of
@@ -24,7 +20,7 @@ from ..conversation.slash import SlashError
 from ..conversation.turn import Turn
 from ..source import Capabilities
 from ..text.counted import counted
-from .face import AskOption, Face, Question, Summary
+from .face import AskOption, Face, Question
 
 WhenFull = Literal["ask", "drop", "stop"]
 """What to do with a question that doesn't fit."""
@@ -57,16 +53,13 @@ class ContextFit:
     def require(self, text: str, context: QuestionContext, earlier: Sequence[Turn], then: Then) -> None:
         """Calls ``then`` with what goes with the question so that it fits behind ``earlier``, at once or when the user
         has chosen. Raises ``SlashError`` where nothing would help."""
-        fitted = self._measured(text, context, earlier)
+        fitted = fit(earlier, self._chat.system, text, self.limit, self.ruler.prompt, context)
         if fitted.left_out is None:
             raise SlashError(f"{too_long_words(fitted)} Shorten it, or start with a larger --context.")
         if fitted.left_out:
             self._choose(fitted, text, context, earlier, then)
         else:
             then(context)
-
-    def _measured(self, text: str, context: QuestionContext, earlier: Sequence[Turn]) -> Fit:
-        return fit(earlier, self._chat.system, text, self.limit, self.ruler.prompt, context)
 
     def _choose(self, fitted: Fit, text: str, context: QuestionContext, earlier: Sequence[Turn], then: Then) -> None:
         gone = fitted.left_out or ()
@@ -87,8 +80,6 @@ class ContextFit:
         def chosen(way: str | None) -> None:
             if way == "drop":
                 then(lighter)
-            elif way == "summary":
-                self._sum_up(text, lighter, earlier, gone, then)
             elif way == "new":
                 answer = next((each.answer for each in reversed(earlier) if each.answer), "")
                 self._start_new()
@@ -100,27 +91,10 @@ class ContextFit:
 
         ways = (
             AskOption("d", "drop", f"drop the {oldest}, and go on"),
-            AskOption("s", "summary", "keep a summary of what goes, which the model writes now"),
             AskOption("n", "new", "start a new chat with the last answer"),
         )
         detail = "What is dropped stays in the transcript, marked; the model reads it no more."
         self._face.ask(Question("the context is full", full, ways, "", detail, wanted=False), chosen)
-
-    def _sum_up(
-        self, text: str, context: QuestionContext, earlier: Sequence[Turn], gone: tuple[int, ...], then: Then
-    ) -> None:
-        chat = self._chat
-        messages = summary_request(earlier, gone, chat.system, self.limit, self.ruler.prompt)
-        most = summary_tokens(self.limit)
-        settings = replace(chat.settings, temperature=0.0, thinking=False, max_new_tokens=most)
-
-        def done(summary: Summary) -> None:
-            if not summary.text:
-                self._face.say(f"There is no summary: {summary.lacks} The oldest questions go without.", grave=True)
-            summed = replace(context, carried=Carried("summary", summary.text) if summary.text else context.carried)
-            then(summed if self._measured(text, summed, earlier).fits else context)
-
-        self._face.sum_up(Ask(chat.next_turn, messages, settings), done)
 
     def after_turn(self) -> None:
         """Tell the user, once, that little room is left. To be called when an answer has ended: the tokens that its
@@ -134,7 +108,7 @@ class ContextFit:
         used = turn.snapshot.context_length
         nearly = used >= NEARLY_FULL * self.limit
         if nearly and not self._warned:
-            choice = "you choose whether the oldest go, a summary of them stays, or a new chat begins"
+            choice = "you choose whether the oldest go or a new chat begins"
             then = f" When a question no longer fits, {choice}." if self._when_full == "ask" else ""
             full = f"The context is {used / self.limit:.0%} full: {room_words(used, self.limit)}.{then}"
             self._face.say(full, "end")

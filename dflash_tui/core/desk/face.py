@@ -8,24 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from engine.commands import Ask
-
     from ..conversation.chat import Queued
     from ..conversation.turn import Turn
-    from ..race.opponent import Opponent
     from ..race.race import Race
     from ..text.fences import CodeBlock
 
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What a model wrote of what it will no longer read."""
-
-    text: str = ""
-    lacks: str = "The model wrote nothing."
-    """Why there is none, in a sentence, where there is none."""
 
 
 MessagePlace = Literal["notice", "end", "waiting"]
@@ -92,10 +80,6 @@ class Face(Protocol):
     """A screen, or lines. Every method is called on the face's own thread, and returns at once or when it is done:
     what a face hands back it hands to ``then``."""
 
-    @property
-    def remote(self) -> bool:
-        """Whether the user sits at another machine, so that nothing is to be run or opened on this one."""
-
     def say(self, text: str, where: MessagePlace = "notice", *, grave: bool = False) -> None:
         """Say a sentence of the program's own. ``grave``: something that was wanted could not be done."""
 
@@ -127,8 +111,5 @@ class Face(Protocol):
         """Do what takes its time, on another thread where the face has something else to do; then call ``then`` with
         what it returned. ``stop`` ends it early, when the user wants that."""
 
-    def sum_up(self, ask: Ask, then: Callable[[Summary], None]) -> None:
-        """Have the model write a summary, beside the conversation."""
-
-    def race(self, create: Callable[[], Race], opponent: Opponent | None) -> None:
+    def race(self, create: Callable[[], Race]) -> None:
         """Run a race, beside the conversation, and show what comes of it. ``create`` makes one that has not begun."""

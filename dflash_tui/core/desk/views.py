@@ -14,13 +14,10 @@ from ..figures.pass_costs import PassCost, pass_costs
 from ..figures.statistics import TurnSnapshot
 from ..figures.tables import GaugeFacts, tables
 from ..rounds.inspection import inspect, quoted
-from ..sessions.archive import survey
 from ..text.counted import counted
 from .words import outlined, short, table_lines
 
 LISTED = 20
-EXCERPT = 100
-"""Characters of a hit that a line shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +38,16 @@ class TreeView:
 
 @dataclass(frozen=True, slots=True)
 class SessionsView:
-    """The conversations on this machine, the latest first, or those with some words."""
+    """The conversations on this machine, the latest first, or those in which some words were said."""
 
     here: Path
     """The file of the conversation that is on."""
     words: str = ""
 
     def lines(self) -> Iterator[str]:
-        readable, unreadable = survey(self.here.parent)
-        matching = [each for each in readable if each.matches(self.words)]
+        from ..sessions.search import conversations  # nothing else searches
+
+        matching, unreadable = conversations(self.words, self.here.parent)
         if not matching:
             raise SlashError("No conversation has these words." if self.words else "No conversation yet.")
         for each in matching[:LISTED]:
@@ -59,30 +57,6 @@ class SessionsView:
             yield f"{len(matching) - LISTED} more: /sessions and words of theirs narrows the list."
         yield from unreadable
         yield "/resume and an id, which may be cut short, goes on with one."
-
-
-@dataclass(frozen=True, slots=True)
-class SearchView:
-    """The places where something was said, in every conversation."""
-
-    here: Path
-    words: str = ""
-
-    def lines(self) -> Iterator[str]:
-        from ..sessions.search import Search, excerpt  # nothing else searches
-
-        if not self.words:
-            raise SlashError("/find takes words: it searches everything that was ever said.")
-        hits = list(Search(self.here.parent).find(self.words, LISTED + 1))
-        if not hits:
-            raise SlashError("Nothing was said with these words.")
-        for hit in hits[:LISTED]:
-            where = "this conversation" if hit.path == self.here else hit.id
-            heading = f"{hit.part} {hit.turn}" if hit.turn else "its name"
-            yield f"{where}, {heading}: {excerpt(hit.text, self.words, EXCERPT)[0]}"
-        if len(hits) > LISTED:
-            yield "There are more: further words narrow the list, and dflash-chat sessions find lists them all."
-        yield "/go and a number goes there in this conversation, /resume and an id opens another."
 
 
 @dataclass(frozen=True, slots=True)

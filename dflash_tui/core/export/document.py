@@ -4,7 +4,7 @@ format turns it into text."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from engine.events import (
     Clock,
@@ -17,7 +17,6 @@ from ..figures.speed_up import SpeedUp
 from ..figures.statistics import CLOCKS
 from ..rounds.factor import factors
 from ..rounds.passes import PassRows
-from ..sessions.sessions import Conversation
 
 SET_LINE = "    "
 """What a line of a prose begins with that keeps its columns."""
@@ -128,18 +127,3 @@ def origin_of(ready: EngineReady | None, created: str = "", program: str = "") -
     where = ("", ready.dtype) if ready.server else (ready.device, ready.dtype)
     served = (ready.server, ready.dialect)
     return Origin(ready.target, ready.drafter or "", *where, created, program, *served, times=ready.times)
-
-
-def conversation_document(conversation: Conversation) -> ExportedPage:
-    origin = replace(origin_of(conversation.ready, conversation.created), device="", dtype="")
-    with_factors((turn for turn in conversation.turns if turn.started is not None), origin.times)
-    sections = tuple(section for turn in conversation.turns for section in _sections_of(turn))
-    return ExportedPage(conversation.name, sections, origin)
-
-
-def _sections_of(turn: Turn) -> tuple[Section, ...]:
-    """A turn's sections. One that never began, because it was refused, is text."""
-    if turn.started is not None:
-        return (turn,)
-    failed = (Prose(turn.error.message),) if turn.error else ()
-    return (Heading(turn.question), Prose(turn.answer), *failed)

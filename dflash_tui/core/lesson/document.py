@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from ..conversation.turn import Turn
 from ..export.document import SET_LINE, CellTable, ExportedPage, Heading, Prose, RoundFigure, Section
@@ -17,7 +18,7 @@ def document_of(course: Course) -> ExportedPage:
     answers: dict[int, Turn] = {}
     for number, page in enumerate((*course.pages, *course.behind), start=1):
         title = f"{number}. {page.title}{' (for experts)' if page in course.behind else ''}"
-        sections += [Heading(title), *paragraphs(page), *_shown(page.view)]
+        sections += [Heading(title), *paragraphs(page), *_shown(page)]
         answers |= {id(answer): answer for answer in _answers(page.view)}
     if not course.plays:
         sections.append(Heading("The recorded answers"))
@@ -34,8 +35,8 @@ def paragraphs(page: Page) -> Iterator[Prose | CellTable]:
             yield Prose(block.replace("\n", " ").replace("*", ""))
 
 
-def _shown(view: View) -> Iterator[Section]:
-    match view:
+def _shown(page: Page) -> Iterator[Section]:
+    match view := page.view:
         case Written(answer):
             yield Prose("\n".join(SET_LINE + line for line in answer.text.strip("\n").split("\n")))
         case OneRound():
@@ -44,8 +45,8 @@ def _shown(view: View) -> Iterator[Section]:
             yield RoundFigure(inspection.step, caption)
         case SideBySide():
             yield race_table(view.result)
-        case PassRows():
-            yield view
+        case PassRows(says=says):
+            yield replace(view, says=says.replace(page.text, ""))  # once is enough
         case Factor(times):
             yield Prose(f"{times:.1f} times as fast")
 

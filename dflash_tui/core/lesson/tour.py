@@ -33,8 +33,8 @@ def open_tour() -> Course:
 
 def _alone(of: Recording) -> Page:
     text = (
-        "For every token, a word or a piece of one, the whole model runs once. "
-        f"Slowed for you: {of.alone.statistics.tok_s:.0f} tokens in a second, really."
+        "For every token, a word or a piece of one, the whole model runs once: here "
+        f"{of.alone.statistics.tok_s:.0f} times in a second, however slowly it is shown."
     )
     return Page("A language model writes one token at a time", text, Written(of.alone), 20.0)
 
@@ -63,13 +63,13 @@ def _reason() -> Page:
 def _round(of: Recording) -> Page:
     index = list(of.drafted.rounds).index(telling(list(of.drafted.rounds)))
     text = "And not one token stays that the large model would not have written by itself."
-    return Page("The large model checks, and corrects", text, OneRound(of.drafted, index), 26.0)
+    return Page("The large model checks, and corrects", text, OneRound(of.drafted, index, token_ms(of.alone)), 26.0)
 
 
 def _race(of: Recording) -> Page:
     text = (
-        f"Alone the model runs {passes(of.alone)} times, with guesses {passes(of.drafted)} times. "
-        "Bars grow with what is written; at the end they are as long as the time that it took."
+        f"Alone the model runs {passes(of.alone)} times behind the question, with guesses {passes(of.drafted)} times. "
+        "What it writes is the same."
     )
     return Page("The same answer, both ways, on one clock", text, SideBySide((of.alone, of.drafted)), 20.0)
 

@@ -33,8 +33,7 @@ def how(sides: Sequence[EngineReady]) -> str:
 
 def _told_of(side: EngineReady) -> str:
     if not side.server:
-        who = f"{side.dialect} here" if side.dialect else "This machine's engine"
-        return f"{who} runs {side.target} on {side.device}."
+        return f"This machine's engine runs {side.target} on {side.device}."
     clock = "" if side.times == "engine" else "; its times are arrivals here"
     return f"{host_of(side.server)} is {side.dialect or 'a server'} with {side.target}{clock}."
 

@@ -4,7 +4,7 @@ nothing can make this program wait for ever or take more memory than a long conv
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from ..conversation.step_spans import StepSpans
 from ..conversation.turn import Turn
 from ..failures import Failure
 from ..sessions.checked_events import RecordedEvent
-from ..sessions.sessions import Conversation, SessionLog, load_session
+from ..sessions.sessions import Conversation, load_session
 from ..source import StepBatch
 from ..text.counted import counted
 from ..text.spans import SpanStore
@@ -164,17 +164,6 @@ class Recording:
         """How many of the first ``count`` events are marks."""
         places = range(len(self.marks))
         return bisect_left(places, count, key=lambda index: self.marks[index].steps_before + index)
-
-
-def write_recording(path: Path, ready: EngineReady | None, turns: Iterable[Turn]) -> None:
-    """Write a conversation down. ``FileExistsError`` or ``OSError``; no partial file is left."""
-    log = SessionLog.record_into(path)
-    for event in (*([ready] if ready else []), *(event for turn in turns for event in turn.events())):
-        log.record(event)
-    log.close()
-    if log.failure is not None:
-        path.unlink(missing_ok=True)
-        raise OSError(log.failure)
 
 
 def read_recording(path: Path) -> Recording:

@@ -95,7 +95,8 @@ class Inspection:
 
     @property
     def cost(self) -> tuple[str, ...]:
-        """Milliseconds, and what one token at a time would have taken, from more words to fewer."""
+        """Milliseconds, and what one token at a time would have taken, unless the round was that, from more words to
+        fewer."""
         step, tokens = self.step, len(self.step.emitted)
         together = f"{step.total_ms:.1f} ms{CLOCKS[self.times]}"
         spent = f"guess and check {NOT_KNOWN}, together {together}"
@@ -103,12 +104,15 @@ class Inspection:
             other = max(step.total_ms - step.draft_ms - step.verify_ms, 0.0)
             parts = f"guess {step.draft_ms:.1f} + check {step.verify_ms:.1f} + rest {other:.1f}"
             spent = f"{parts} = {step.total_ms:.1f} ms"
+        made = f"for {counted(tokens, 'token')}"
+        if not step.draft and tokens == 1:
+            return f"{spent} {made}", f"{together} {made}"
         product, alone = "", "not measured"
         if self.plain_ms is not None:
             digits = 1 if self.plain_ms >= 1 else 3
             each = round(self.plain_ms, digits)  # as it is read, so that the product is right
             product, alone = f"{tokens} × {each:.{digits}f} = ", f"{tokens * each:.1f} ms"
-        made = f"for {counted(tokens, 'token')} · one at a time:"
+        made += " · one at a time:"
         return f"{spent} {made} {product}{alone}", f"{together} {made} {product}{alone}", f"{together} {made} {alone}"
 
     @property

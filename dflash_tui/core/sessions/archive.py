@@ -133,7 +133,7 @@ def reopen(path: Path) -> tuple[Conversation, SessionLog]:
     except BlockingIOError:
         raise OpenElsewhere(conversation.name) from None
     except OSError as error:
-        hint = "dflash-chat sessions export writes a copy of it."
+        hint = "dflash-chat sessions show prints it."
         raise ArchiveError(f"{path} can't be written to: {error.strerror or error}.", hint) from error
 
 

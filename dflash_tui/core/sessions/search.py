@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple
 
 from ..files.places import sessions_directory
 from ..text.harmless import without_surrogates
+from .archive import SessionSummary, survey
 from .sessions import SUFFIX, load_session
 
 MOST = 500
@@ -33,16 +34,10 @@ class Hit:
     path: Path
     name: str
     """The conversation's name."""
-    changed: float
-    """When something was last said in it, in seconds since the epoch."""
     turn: int
     """The turn's number; 0 for the name of the whole conversation."""
     part: HitField
     text: str
-
-    @property
-    def id(self) -> str:
-        return self.path.stem
 
 
 class _Said(NamedTuple):
@@ -64,14 +59,14 @@ class Search:
         self._directory = directory or sessions_directory()
         self._read: list[_File] = []
 
-    def find(self, words: str, most: int = MOST) -> Iterator[Hit]:
+    def find(self, words: str) -> Iterator[Hit]:
         """The places where all of ``words`` were said, those of the latest conversation first. Words may be cut short;
         “several in quotes” stand as they are."""
-        return _found(_files(self._directory), words, most)
+        return _found(_files(self._directory), words)
 
     def known(self, words: str) -> Iterator[Hit]:
         """The hits in what :meth:`read` has read so far."""
-        return _found(tuple(self._read), words, MOST)
+        return _found(tuple(self._read), words)
 
     def read(self) -> Iterator[int]:
         """Reads the conversations, the latest first; gives how many are left to read. On any thread."""
@@ -82,20 +77,12 @@ class Search:
             yield len(files) - index
 
 
-def excerpt(text: str, words: str, length: int) -> tuple[str, list[tuple[int, int]]]:
-    """About ``length`` characters of ``text`` on one line, around the first of ``words``, and where words stand in
-    it."""
-    wanted = [word for word in _wanted(words) if word]
-    line = " ".join(text.split())
-    low = line.casefold()
-    first = min((word_start for word in wanted if (word_start := low.find(word)) >= 0), default=0)
-    start = max(min(first - length // 3, len(line) - length), 0)
-    if start:
-        start = line.rfind(" ", start - 20, start + 1) + 1 or start
-    cut = line[start : start + length]
-    shown = f"{'…' if start else ''}{cut}{'…' if start + length < len(line) else ''}"
-    marks = [match.span() for word in wanted for match in re.finditer(re.escape(word), shown.casefold())]
-    return shown, sorted(marks)
+def conversations(words: str = "", directory: Path | None = None) -> tuple[list[SessionSummary], list[str]]:
+    """The conversations in which all of ``words`` were said, or all of them, the latest first; and why others can't be
+    read."""
+    hit_paths = {hit.path for hit in Search(directory).find(words)} if words else set()
+    readable, unreadable = survey(directory)
+    return [each for each in readable if each.matches(words) or each.path in hit_paths], unreadable
 
 
 def _wanted(words: str) -> list[str]:
@@ -104,9 +91,9 @@ def _wanted(words: str) -> list[str]:
     return [word for word in (" ".join(each.replace('"', " ").split()) for each in wanted) if word]
 
 
-def _found(files: Iterable[_File], words: str, most: int) -> Iterator[Hit]:
+def _found(files: Iterable[_File], words: str) -> Iterator[Hit]:
     wanted = _wanted(words)
-    return islice(chain.from_iterable(_hits(file, wanted) for file in files), most if wanted else 0)
+    return islice(chain.from_iterable(_hits(file, wanted) for file in files), MOST if wanted else 0)
 
 
 def _hits(file: _File, wanted: list[str]) -> Iterator[Hit]:
@@ -114,7 +101,7 @@ def _hits(file: _File, wanted: list[str]) -> Iterator[Hit]:
     for each in texts:
         text = each.text.casefold()
         if all(word in text for word in wanted):
-            yield Hit(file.path, title, file.changed_ns / 1e9, each.turn, each.part, each.text)
+            yield Hit(file.path, title, each.turn, each.part, each.text)
 
 
 def _files(folder: Path) -> list[_File]:

@@ -4,11 +4,9 @@ processes compile what they need into the cache meanwhile."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
-from importlib import import_module
 from multiprocessing import get_context
 from typing import Any
 
@@ -20,6 +18,7 @@ from triton.runtime.cache import triton_key
 from triton.runtime.driver import driver
 
 from .card import Card, stand_in
+from .disk_cache import prepared
 
 WARP_SIZE = 32
 NICENESS = 10
@@ -53,9 +52,9 @@ def compile_for(card: Card) -> None:
     stand_in(card)
 
 
-def compile_all(run: Callable[[], None], processes: int) -> int:
-    """Compiles what ``run`` launches into Triton's cache, while it launches; returns how many pieces of machine code
-    that are. It forks, so there may be no threads and no GPU before."""
+def compile_all(run: Callable[[], None], processes: int) -> list[str]:
+    """Compiles what ``run`` launches into Triton's cache, while it launches; returns the launches, one for each
+    piece of machine code, for ``disk_cache.loading_beside``. It forks, so there may be no threads and no GPU before."""
     begun: dict[str, Future[None]] = {}
     with ProcessPoolExecutor(processes, mp_context=get_context("fork"), initializer=_give_way) as pool:
         loader = pool.submit(_build_loader)
@@ -73,7 +72,7 @@ def compile_all(run: Callable[[], None], processes: int) -> int:
             knobs.runtime.jit_cache_hook = None
         for built in (loader, *begun.values()):
             built.result()
-    return len(begun)
+    return [*begun]
 
 
 def _give_way() -> None:
@@ -90,7 +89,6 @@ def _build_loader() -> None:
 
 
 def _compile(launch: str) -> None:
-    module, _, name = json.loads(launch)["name"].rpartition(".")
-    kernel = getattr(import_module(module), name).preload(launch)
+    kernel = prepared(launch)
     if hasattr(nvidia, "make_launcher"):  # Triton 3.7 has one launcher for all, which comes with the loader
         CudaLauncher(kernel.src, kernel.metadata)

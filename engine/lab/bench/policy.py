@@ -9,11 +9,9 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from ...commands import AUTO, MAX_BLOCK_SIZE, BlockSize
-from ...decoding.rounds import Round
 from ...measured.costs import time_rounds
 from ...speculation.auto import Auto
-from ..judging.play import Played, RecordedDraft
-from ..judging.rates import rate_of
+from ..judging.play import RecordedDraft
 from .measure import Bench, acceptance_script
 from .report import table
 from .routing import Routing
@@ -34,9 +32,7 @@ BEHIND = (
 """Confidences of the bundled drafter in twenty quantiles, smallest first: of drafts that were accepted, of those at
 which a block failed, and of those behind. Five domains count alike."""
 
-HEADS = ("accepts", "policy", "drafted", "rows", "tokens", "round ms", "tok/s", "95 %")
-STRETCH = 8
-"""Rounds that are drawn together for the interval, since what a policy does depends on the rounds before."""
+HEADS = ("accepts", "policy", "drafted", "rows", "tokens", "round ms", "tok/s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +52,6 @@ class PolicyFigures:
     tokens: float
     """Mean tokens per round."""
     round_ms: float
-    low: float
-    high: float
-    """The bounds of the 95 % interval of the tokens per second."""
 
     @property
     def tokens_per_second(self) -> float:
@@ -110,7 +103,6 @@ def measure_policies(
             bench.script.play([draft.num_right for draft in drafts], [draft.confidences for draft in drafts])
             decoder.use_policy(Auto(costs) if policy == AUTO else None)
             seconds, rounds = bench.run(policy, context, count)
-            low, high = _interval(rounds, seconds)
             figures = PolicyFigures(
                 policy=policy,
                 acceptance=acceptance,
@@ -120,25 +112,11 @@ def measure_policies(
                 rows=fmean(done.verify_width for done in rounds),
                 tokens=fmean(len(done.emitted) for done in rounds),
                 round_ms=1e3 * seconds / len(rounds),
-                low=low,
-                high=high,
             )
             results.append(figures)
     bench.script.play()
     decoder.use_policy(None)
     return results
-
-
-def _interval(rounds: Sequence[Round], seconds: float) -> tuple[float, float]:
-    """The 95 % interval of tokens per second, from stretches of rounds that are drawn again (bootstrap)."""
-    per_ms = 1e3 * seconds / sum(done.total_ms for done in rounds)
-    stretches = [rounds[start : start + STRETCH] for start in range(0, len(rounds), STRETCH)]
-    played = [
-        Played(sum(len(done.emitted) for done in each), len(each), per_ms * sum(done.total_ms for done in each))
-        for each in stretches
-    ]
-    rate = rate_of(played)
-    return rate.low, rate.high
 
 
 def policy_table(figures: Sequence[PolicyFigures]) -> str:
@@ -151,7 +129,6 @@ def policy_table(figures: Sequence[PolicyFigures]) -> str:
             f"{each.tokens:.2f}",
             f"{each.round_ms:.3f}",
             f"{each.tokens_per_second:.0f}",
-            f"{each.low:.0f} to {each.high:.0f}",
         ]
         for each in figures
     ]

@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import overload
 
 import torch
 from safetensors import safe_open
@@ -111,28 +110,5 @@ def load_all(folder: Path) -> list[RecordedAnswer]:
     return [answer for path in sorted(folder.glob(SHARD.replace("{:04d}", "*"))) for answer in load_answers(path)]
 
 
-class Answers(Sequence[Encoded]):
-    """Recorded answers as training takes them. They are one tensor, which many processes share without the copies that
-    lists of numbers would need."""
-
-    def __init__(self, recorded: Sequence[RecordedAnswer]) -> None:
-        self._ids = torch.tensor([id for each in recorded for id in each.prompt + each.answer], dtype=torch.int32)
-        self._lengths = torch.tensor([(len(each.prompt), len(each.answer)) for each in recorded]).view(-1, 2)
-        self._ends = self._lengths.sum(1).cumsum(0)
-
-    def __len__(self) -> int:
-        return len(self._lengths)
-
-    @overload
-    def __getitem__(self, index: int) -> Encoded: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Encoded]: ...
-    def __getitem__(self, index: int | slice) -> Encoded | Sequence[Encoded]:
-        if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(len(self)))]
-        (prompt, answer), end = self._lengths[index].tolist(), int(self._ends[index])
-        return Encoded(self._ids[end - prompt - answer : end].tolist(), [0.0] * prompt + [RESPONSE_WEIGHT] * answer)
-
-
-def drawn(answers: Sequence[Encoded]) -> RowSource:
-    return lambda rng: answers[rng.randrange(len(answers))]
+def drawn(answers: Sequence[RecordedAnswer]) -> RowSource:
+    return lambda rng: answers[rng.randrange(len(answers))].encoded()

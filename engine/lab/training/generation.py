@@ -44,21 +44,13 @@ class Sampler:
 
 
 @dataclass(slots=True)
-class GeneratedRound:
-    """One round of one text: how many of its drafts were accepted."""
-
-    accepted: int
-    probabilities: list[float]
-    """The drafter's probability of each of its drafts."""
-
-
-@dataclass(slots=True)
 class GeneratedAnswer:
     ids: list[int] = field(default_factory=list)
     """Its token ids. If it ``ended`` by itself the last one is a stop token; otherwise the limit cut it off."""
     ended: bool = False
-    rounds: list[GeneratedRound] = field(default_factory=list)
-    """The rounds that wrote it, without the first token's; empty where nothing was drafted."""
+    accepted: list[int] = field(default_factory=list)
+    """How many drafts were accepted in each round that wrote it, without the first token's; empty where nothing was
+    drafted."""
 
     def extend(self, ids: list[int], limit: int, stops: Collection[int]) -> None:
         """Appends ids up to the first of ``stops`` or up to ``limit``."""
@@ -219,18 +211,18 @@ class _RoundLoop(_Texts):
     @torch.no_grad()
     def run(self) -> list[GeneratedAnswer]:
         anchors = self._prefill()
-        self._emit(anchors[:, None], torch.zeros_like(anchors))
+        self._emit(anchors[:, None], torch.zeros_like(anchors), drafted=False)
         while any(flags := [self._runs(answer) for answer in self.active]):
             if sum(flags) < len(flags) // 2:
                 anchors = anchors[self._keep_running(flags)]
                 flags = [True] * len(self.active)
             running = torch.tensor(flags, device=self.device)
             positions = self.starts[:, None] + self.slots
-            draft, probabilities = self._draft(anchors, positions)
+            draft = self._draft(anchors, positions)
             block = torch.cat((anchors[:, None], draft), dim=1)
             samples = self._verify(block, positions)
             accepted = (draft == samples[:, :-1]).cumprod(1).sum(1)
-            self._emit(samples, accepted, probabilities)
+            self._emit(samples, accepted)
             step = torch.where(running, accepted + 1, 0)
             anchors = torch.where(running, samples.gather(1, accepted[:, None])[:, 0], anchors)
             self.starts = self.starts + step
@@ -239,15 +231,14 @@ class _RoundLoop(_Texts):
     def _take(self, features: Sequence[Tensor | None]) -> None:
         self.context = torch.cat([each for each in features if each is not None], dim=1)
 
-    def _draft(self, anchors: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Drafted ids [texts, block - 1] and the probabilities that the drafter gives them."""
+    def _draft(self, anchors: Tensor, positions: Tensor) -> Tensor:
+        """Drafted ids [texts, block - 1]."""
         drafter = self.drafter.model
         masked = torch.full_like(positions, drafter.config.mask_token_id)
         masked[:, 0] = anchors
         running = DraftRound(self.draft_cache, self.context_positions, positions)
         hidden = self.drafter(self.context, drafter.embed(self.model, masked), running)
-        best = drafter.logits(self.model, hidden[:, 1:]).softmax(-1).max(-1)
-        return best.indices, best.values
+        return drafter.logits(self.model, hidden[:, 1:]).argmax(-1)
 
     def _verify(self, block: Tensor, positions: Tensor) -> Tensor:
         """The target's own token after every row of the block [texts, block]."""
@@ -256,16 +247,13 @@ class _RoundLoop(_Texts):
         self.context_positions = positions
         return self.sampler(self.model.logits(output.hidden))
 
-    def _emit(self, samples: Tensor, accepted: Tensor, probabilities: Tensor | None = None) -> None:
-        drafted = [] if probabilities is None else probabilities.tolist()
-        for index, (answer, ids, count) in enumerate(
-            zip(self.active, samples.tolist(), accepted.tolist(), strict=True)
-        ):
+    def _emit(self, samples: Tensor, accepted: Tensor, drafted: bool = True) -> None:
+        for answer, ids, count in zip(self.active, samples.tolist(), accepted.tolist(), strict=True):
             if not self._runs(answer):
                 continue
             answer.extend(ids[: count + 1], self.limit, self.stops)
-            if drafted and drafted[index]:
-                answer.rounds.append(GeneratedRound(count, drafted[index]))
+            if drafted:
+                answer.accepted.append(count)
 
     def _keep_running(self, flags: list[bool]) -> Tensor:
         rows = super()._keep_running(flags)

@@ -26,7 +26,7 @@ class Speculation:
 
 def speculation(answers: Iterable[GeneratedAnswer], block_size: int) -> Speculation:
     """Adds up the figures of answers that were drafted in blocks of this size."""
-    lengths = [round.accepted + 1 for answer in answers for round in answer.rounds[:-1]]
+    lengths = [accepted + 1 for answer in answers for accepted in answer.accepted[:-1]]
     count = max(len(lengths), 1)
     return Speculation(
         cycles=len(lengths),

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 NEWTON_SCHULZ_STEPS = 5
-MUON_RATE, ADAM_RATE = 0.02, 3e-3
+MUON_RATE, MUON_MOMENTUM, ADAM_RATE = 0.02, 0.95, 3e-3
 
 
 def orthogonalise(matrices: Tensor) -> Tensor:
@@ -31,37 +31,29 @@ def orthogonalise(matrices: Tensor) -> Tensor:
 class Muon:
     """Momentum whose update is orthogonalised (Jordan et al., 2024).
 
-    Matrices of one shape are updated together, a stack of experts as separate matrices. ``weight_decay``: apart from
-    the gradient, as in AdamW (Liu et al., 2025, "Muon is scalable for LLM training", take 0.1).
+    Matrices of one shape are updated together, a stack of experts as separate matrices.
     """
 
-    def __init__(
-        self, parameters: Iterable[nn.Parameter], rate: float, momentum: float = 0.95, weight_decay: float = 0.0
-    ) -> None:
+    def __init__(self, parameters: Iterable[nn.Parameter]) -> None:
         by_shape: dict[tuple[int, int], list[nn.Parameter]] = defaultdict(list)
         for parameter in parameters:
             by_shape[parameter.shape[-2], parameter.shape[-1]].append(parameter)
         self.groups = list(by_shape.values())
         self.buffers = [torch.cat([torch.zeros_like(_matrices(p.data)) for p in group]) for group in self.groups]
-        self.rate = rate
-        self.momentum = momentum
-        self.weight_decay = weight_decay
 
     @torch.no_grad()
     def step(self, factor: float) -> None:
         for group, buffer in zip(self.groups, self.buffers, strict=True):
             gradients = torch.cat([_matrices(p.grad) for p in group if p.grad is not None])
-            buffer.lerp_(gradients, 1 - self.momentum)
-            update = orthogonalise(gradients.lerp(buffer, self.momentum))
+            buffer.lerp_(gradients, 1 - MUON_MOMENTUM)
+            update = orthogonalise(gradients.lerp(buffer, MUON_MOMENTUM))
             scale = max(1.0, update.shape[-2] / update.shape[-1]) ** 0.5
             parts = torch.split(update, [_matrices(p).shape[0] for p in group])
             targets: list[Tensor] = [p.data for p in group]
-            if self.weight_decay:
-                torch._foreach_mul_(targets, 1 - self.rate * factor * self.weight_decay)
             torch._foreach_add_(
                 targets,
                 [update.reshape(p.shape) for update, p in zip(parts, group, strict=True)],
-                alpha=-self.rate * factor * scale,
+                alpha=-MUON_RATE * factor * scale,
             )
 
 
@@ -72,15 +64,8 @@ def _matrices(x: Tensor) -> Tensor:
 class Optimiser:
     """Muon for weight matrices; AdamW for embeddings, routers, norms and scales."""
 
-    def __init__(
-        self,
-        model: nn.Module,
-        steps: int,
-        muon_rate: float = MUON_RATE,
-        adam_rate: float = ADAM_RATE,
-        weight_decay: float = 0.0,
-    ) -> None:
-        """``steps``: how many updates the schedule is for. ``weight_decay`` is applied to matrices alone."""
+    def __init__(self, model: nn.Module, steps: int) -> None:
+        """``steps``: how many updates the schedule is for."""
 
         def is_matrix(name: str, parameter: nn.Parameter) -> bool:
             return parameter.dim() >= 2 and "embed_tokens" not in name and "router" not in name
@@ -88,10 +73,9 @@ class Optimiser:
         named = list(model.named_parameters())
         rest = [p for name, p in named if not is_matrix(name, p)]
         self.parameters = [p for _, p in named]
-        self.muon = Muon((p for name, p in named if is_matrix(name, p)), muon_rate, weight_decay=weight_decay)
-        self.adam_rate = adam_rate
+        self.muon = Muon(p for name, p in named if is_matrix(name, p))
         self.adam = torch.optim.AdamW(
-            rest, lr=adam_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=rest[0].is_cuda or None
+            rest, lr=ADAM_RATE, betas=(0.9, 0.95), weight_decay=0.0, fused=rest[0].is_cuda or None
         )
         self.steps = steps
         self.done = 0
@@ -102,7 +86,7 @@ class Optimiser:
         nn.utils.clip_grad_norm_(self.parameters, 1.0)
         factor = schedule(min(max((self.done + 1) / self.steps, progress), 1.0))
         for group in self.adam.param_groups:
-            group["lr"] = self.adam_rate * factor
+            group["lr"] = ADAM_RATE * factor
         self.adam.step()
         self.muon.step(factor)
         for parameter in self.parameters:

@@ -21,7 +21,7 @@ from ...models.dflash.config import DFlashConfig
 from ...models.dflash.modules import DFlashDrafter
 from ...models.target import TargetModel
 from ...tokenization.tokenizer import ChatTokenizer
-from .answers import Answers, AnswerSettings, RecordedAnswer, drawn, load_all, record_answers
+from .answers import AnswerSettings, RecordedAnswer, drawn, load_all, record_answers
 from .blocks import DECAY
 from .generation import GeneratedAnswer, Sampler, generate, speculate
 from .measures import Speculation, speculation
@@ -63,16 +63,10 @@ class TrainingPlan:
     anchors: int = 128
     decay: float = DECAY
     seed: int = 1
-    workers: int = 0
     report_every: int = 250
     minutes: float | None = None
     """Minutes of all work except the report; prompts and steps are then as many as there is time for. None: no
     limit."""
-    once: bool = False
-    """Whether each answer is learned once before any comes again; otherwise they are drawn at random."""
-    rate: float = 1.0
-    """A factor of the usual learning rates."""
-    weight_decay: float = 0.0
 
 
 Announce = Callable[[PhaseName, int, int, str], None]
@@ -178,12 +172,9 @@ class Pipeline:
             plan.row_length,
             plan.anchors,
             plan.seed,
-            plan.workers,
             plan.report_every,
             None if plan.minutes is None else max(self._left(), 1.0),
             plan.decay,
-            plan.rate,
-            plan.weight_decay,
         )
         self._train(written, schedule, held_out)
 
@@ -211,11 +202,9 @@ class Pipeline:
             self.announce("drafter", step, steps, f"loss {loss:.3f}{lengths}")
 
         plain = zip(held_out, self._plain(held_out), strict=True)
-        apart = Answers([RecordedAnswer(prompt.domain, list(prompt.ids), answer.ids) for prompt, answer in plain])
-        answers = Answers(recorded)
+        apart = [RecordedAnswer(prompt.domain, list(prompt.ids), answer.ids).encoded() for prompt, answer in plain]
         learner = Trainer(self.target, drafter, schedule)
-        source = answers if self.plan.once else drawn(answers)
-        learner.run(source, report, self.work / "training.pt", probe, apart)
+        learner.run(drawn(recorded), report, self.work / "training.pt", probe, apart)
         history = {
             "tokens": sum(len(each.answer) for each in recorded),
             "history": [asdict(p) for p in learner.history],

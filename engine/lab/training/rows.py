@@ -64,7 +64,7 @@ def causal_within_documents(rows: TextRows, window: int | None) -> Predicate:
 
 
 class RowDataset(Dataset[tuple[Tensor, ...]]):
-    """Packs rows: row ``n`` depends only on the seed and ``n``, whichever worker makes it and in whatever order."""
+    """Packs rows: row ``n`` depends only on the seed and ``n``."""
 
     def __init__(
         self, source: RowSource | Sequence[Encoded], seed: str, count: int, length: int, skipped: int = 0
@@ -123,15 +123,7 @@ def _in_turn(conversations: Sequence[Encoded], seed: str, length: int) -> list[l
     return rows
 
 
-def batches(dataset: RowDataset, rows: int, workers: int, device: torch.device) -> Iterator[TextRows]:
-    """Yields batches, made ahead of the device by ``workers`` processes (in this process with 0)."""
-    loader = DataLoader(
-        dataset,
-        batch_size=rows,
-        num_workers=workers,
-        pin_memory=device.type == "cuda",
-        prefetch_factor=4 if workers else None,
-        drop_last=True,
-    )
-    for fields in loader:
+def batches(dataset: RowDataset, rows: int, device: torch.device) -> Iterator[TextRows]:
+    """Yields batches on the device."""
+    for fields in DataLoader(dataset, batch_size=rows, pin_memory=device.type == "cuda", drop_last=True):
         yield TextRows(*fields).to(device)

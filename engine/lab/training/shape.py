@@ -27,10 +27,8 @@ class DrafterShape:
     """Sizes of a drafter; its width is the target's."""
 
     layers: int = 5
-    intermediate_size: int | None = None
-    """The width of its MLPs; None takes the target's."""
     nbytes: int | None = None
-    """The most bytes of its file, for which its MLPs are as wide as they can be; None: no limit."""
+    """The most bytes of its file, for which its MLPs are as wide as they can be; None: as wide as the target's."""
     block_size: int = 16
 
 
@@ -110,8 +108,7 @@ def _intermediate(shape: DrafterShape, target: TargetConfig, attending: int, tap
     width = target.hidden_size
     if shape.nbytes is None:
         moe = target.moe
-        widest = target.intermediate_size or (moe.top_k * moe.intermediate_size if moe is not None else 2 * width)
-        return shape.intermediate_size or widest
+        return target.intermediate_size or (moe.top_k * moe.intermediate_size if moe is not None else 2 * width)
     spare = shape.nbytes // BYTES - width * width * taps - shape.layers * attending
     norms = (2 * shape.layers + 2) * width + 2 * shape.layers * WIDEST_HEAD
     header = 8192
@@ -121,4 +118,4 @@ def _intermediate(shape: DrafterShape, target: TargetConfig, attending: int, tap
             f"{shape.layers} layers of width {width} need more than {shape.nbytes / 1e6:.0f} MB.",
             "Take fewer layers, or allow more.",
         )
-    return min(fitting, shape.intermediate_size or fitting)
+    return fitting

@@ -21,7 +21,7 @@ from ...models.target import TargetModel
 from .blocks import DECAY, block_visibility, draw_blocks
 from .clock import TrainingClock
 from .masks import MaskedAttention
-from .optimiser import ADAM_RATE, MUON_RATE, Optimiser
+from .optimiser import Optimiser
 from .passes import BatchedDrafter, BatchedTarget, PackedDraftPass, PackedPass
 from .rows import Encoded, RowDataset, RowSource, TextRows, batches, causal_within_documents
 
@@ -51,16 +51,11 @@ class Schedule:
     anchors: int
     """Drafted blocks per row."""
     seed: int = 1
-    workers: int = 0
-    """How many processes pack rows."""
     report_every: int = 100
     seconds: float | None = None
     """Seconds after which training ends with a learning rate of zero, however many steps that were; None runs all
     steps."""
     decay: float = DECAY
-    rate: float = 1.0
-    """A factor of the usual learning rates: less than 1 for weights that have been trained already."""
-    weight_decay: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +80,7 @@ class Trainer:
         target.requires_grad_(False)
         drafter.float().requires_grad_(True)
         self.target, self.drafter, self.schedule = target, drafter, schedule
-        rate = schedule.rate
-        self.optimiser = Optimiser(drafter, schedule.steps, rate * MUON_RATE, rate * ADAM_RATE, schedule.weight_decay)
+        self.optimiser = Optimiser(drafter, schedule.steps)
         self.history: list[DrafterProgress] = []
         self.losses: list[Tensor] = []
         """The losses of the steps since the last report."""
@@ -143,14 +137,14 @@ class Trainer:
 
     def run(
         self,
-        source: RowSource | Sequence[Encoded],
+        source: RowSource,
         report: Callable[[int, int, float], None],
         state: Path,
         probe: Probe,
         held_out: Sequence[Encoded] = (),
     ) -> list[DrafterProgress]:
         """Trains to the end, from what ``state`` holds if it exists. ``report`` is called with (steps done, in all,
-        loss). ``source``: of a sequence each conversation comes once before any comes again. Ctrl+C saves, too."""
+        loss). Ctrl+C saves, too."""
         schedule, device = self.schedule, self.target.device
         if state.exists():
             self._resume(torch.load(state, map_location=device, weights_only=True))
@@ -163,7 +157,7 @@ class Trainer:
             schedule.row_length,
             schedule.rows * done,
         )
-        rows = batches(dataset, schedule.rows, schedule.workers, device)
+        rows = batches(dataset, schedule.rows, device)
         saved = since = time.perf_counter()
         timed = done
         try:
@@ -195,7 +189,7 @@ class Trainer:
             return None
         schedule, device = self.schedule, self.target.device
         dataset = RowDataset(held_out, "held out", schedule.rows, schedule.row_length)
-        (batch,) = batches(dataset, schedule.rows, 0, device)
+        (batch,) = batches(dataset, schedule.rows, device)
         with self._autocast(device):
             return self.loss(batch, HELD_OUT_SEED).item()
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from dflash_tui.core.attachments.attachment import Attachment
-from dflash_tui.core.conversation.context import MARKUP, Ruler, fit, summary_request
+from dflash_tui.core.conversation.context import MARKUP, Ruler, fit
 from dflash_tui.core.conversation.folds import before_question, behind_question, folds, words_of
 from dflash_tui.core.conversation.question_context import Carried, QuestionContext, messages_of, pastes_in
 from dflash_tui.core.conversation.turn import Turn
@@ -31,8 +31,8 @@ def test_what_fits_is_not_measured() -> None:
     def never(_messages: Sequence[Message]) -> int:
         raise AssertionError("a short conversation needs no counting")
 
-    assert fit(talk(3), None, "and?", 100_000, never).fits
-    assert fit(talk(300), None, "and?", 0, never).fits, "nobody knows how much there is room for"
+    assert fit(talk(3), None, "and?", 100_000, never).left_out == ()
+    assert fit(talk(300), None, "and?", 0, never).left_out == (), "nobody knows how much there is room for"
 
 
 @pytest.mark.parametrize("limit", [500, 700, 1000, 1500])
@@ -60,15 +60,6 @@ def test_a_question_that_never_fits() -> None:
     assert fit(talk(2), None, LONG, 150, words).left_out is None
     file = QuestionContext((Attachment("a.txt", LONG),))
     assert fit([], None, "short", 150, words, file).left_out is None
-
-
-def test_the_summary_is_of_what_goes() -> None:
-    said = talk(6)
-    request = summary_request(said, (1, 2, 3), None, 100_000, words)
-    assert [message.content for message in request[::2]][:-1] == ["question 1", "question 2", "question 3"]
-    assert "Sum up" in request[-1].content and request[-1].role == "user"
-    tight = summary_request(said, (1, 2, 3), None, 400, words)
-    assert tight[0].content == "question 3", "the newest of them that fit"
 
 
 def test_without_a_tokenizer_the_last_prompt_is_the_measure() -> None:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dflash_tui.core.conversation.chat import Chat
 from dflash_tui.core.conversation.reducer import Reducer
 from dflash_tui.core.conversation.transcript import retell
-from dflash_tui.core.conversation.turn import CUT_OFF, Turn
-from dflash_tui.core.export.document import conversation_document
+from dflash_tui.core.conversation.turn import CUT_OFF
+from dflash_tui.core.export.document import with_factors
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog, load_session
 from dflash_tui.core.text.spans import Span
 from engine.commands import GenerationSettings
@@ -117,8 +117,8 @@ def test_an_error_comes_back_in_its_place(tmp_path: Path) -> None:
 
 def test_a_conversation_can_be_exported_round_by_round(tmp_path: Path) -> None:
     steps = [make_step(0, 0, index=0), make_step(3, 5)]
-    (section,) = conversation_document(kept(tmp_path, turn_of(steps))).sections
-    assert isinstance(section, Turn) and list(section.rounds) == steps
+    (section,) = with_factors(kept(tmp_path, turn_of(steps)).turns)
+    assert list(section.rounds) == steps
     assert (section.question, section.settings, section.reason) == ("question", STARTED.settings, "stop")
 
 
@@ -148,7 +148,7 @@ def test_an_answer_keeps_how_many_times_as_fast_it_was(tmp_path: Path) -> None:
     conversation = load_session(log.path)
     again = told(conversation)[1]
     found = [turn.snapshot.speed_up for turn in again.turns]
-    exported = [answer.speed_up for answer in conversation_document(conversation).answers]
+    exported = [answer.speed_up for answer in with_factors(conversation.turns)]
     for each in (found, exported):
         assert [(one.as_text(2), one.about) for one in each if one] == [
             (one.as_text(2), one.about) for one in shown if one

@@ -17,8 +17,7 @@ from dflash_tui.core.desk.commands import COMMANDS
 from dflash_tui.core.desk.context_fit import WhenFull
 from dflash_tui.core.desk.desk import REFUSALS, Desk, refusal
 from dflash_tui.core.desk.event_queue import EventQueue
-from dflash_tui.core.desk.face import Change, MessagePlace, Question, Result, Summary, View
-from dflash_tui.core.race.opponent import Opponent
+from dflash_tui.core.desk.face import Change, MessagePlace, Question, Result, View
 from dflash_tui.core.race.race import Race
 from dflash_tui.core.sessions.sessions import SessionLog
 from dflash_tui.core.source import Capabilities, Emit, SourceFactory
@@ -99,7 +98,6 @@ class Source:
 class Listener:
     """A face: ``choices`` are the answers to the questions that it will be asked."""
 
-    remote: bool = False
     said: list[str] = field(default_factory=list)
     kept: list[Path] = field(default_factory=list)
     asked: list[Question] = field(default_factory=list)
@@ -108,7 +106,6 @@ class Listener:
     shown: list[View] = field(default_factory=list)
     given_back: list[str] = field(default_factory=list)
     reworded: list[int] = field(default_factory=list)
-    summary: str | None = "In short."
     races: list[Race] = field(default_factory=list)
     work: list[Callable[[], None]] | None = None
     """Where it is a list, what takes its time is done when that is called."""
@@ -152,10 +149,7 @@ class Listener:
         else:
             self.work.append(lambda: then(work()))
 
-    def sum_up(self, ask: Ask, then: Callable[[Summary], None]) -> None:
-        then(Summary(self.summary or ""))
-
-    def race(self, create: Callable[[], Race], opponent: Opponent | None) -> None:
+    def race(self, create: Callable[[], Race]) -> None:
         self.races.append(create())
 
 

@@ -134,7 +134,7 @@ def test_a_question_that_waits_keeps_its_files_as_they_were(sit: Sit, tmp_path: 
     assert "Cats sleep." in asked[0] and "Dogs sleep." in asked[1]
 
 
-@pytest.mark.parametrize("way", ["drop", "summary", "new", None])
+@pytest.mark.parametrize("way", ["drop", "new", None])
 def test_what_no_longer_fits_is_asked_as_the_user_chooses(sit: Sit, way: str | None) -> None:
     seat = sit(capabilities=WORDS)
     seat.type(f"one{LONG}", f"two{LONG}", f"three{LONG}")
@@ -143,7 +143,7 @@ def test_what_no_longer_fits_is_asked_as_the_user_chooses(sit: Sit, way: str | N
     first = seat.queue.log.path
     seat.type(f"four{LONG}")
     (question,) = seat.face.asked
-    assert [each.value for each in question.ways] == ["drop", "summary", "new"] and not question.wanted
+    assert [each.value for each in question.ways] == ["drop", "new"] and not question.wanted
     asked = seat.source.asked[-1].messages
     if way is None:
         assert seat.face.given_back == [f"four{LONG}"] and len(seat.source.asked) == 3
@@ -152,18 +152,8 @@ def test_what_no_longer_fits_is_asked_as_the_user_chooses(sit: Sit, way: str | N
         assert [each.question for each in seat.desk.chat.tree.path] == [f"four{LONG}"]
     else:
         assert not any(each.content.startswith("one") for each in asked)
-        assert ("In short." in asked[0].content) == (way == "summary")
         kept = load_session(first).turns
         assert len(kept) == 4 and kept[3].attached.left_out
-
-
-def test_a_summary_that_takes_too_much_room_is_left_out_too(sit: Sit) -> None:
-    seat = sit(capabilities=WORDS)
-    seat.type(f"one{LONG}", f"two{LONG}", f"three{LONG}")
-    seat.limit(100)
-    seat.face.choices, seat.face.summary = ["summary"], "word " * 90
-    seat.type(f"four{LONG}")
-    assert "word word" not in seat.source.asked[-1].messages[0].content
 
 
 def test_what_a_prompt_took_is_what_the_next_is_measured_by(sit: Sit) -> None:

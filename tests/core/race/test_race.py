@@ -13,10 +13,10 @@ from dflash_tui.core.figures.speed_up import SpeedUp
 from dflash_tui.core.race.clock import RaceClock
 from dflash_tui.core.race.lanes import ALONE, lanes_for
 from dflash_tui.core.race.race import LaneResult, Race, RaceResult, Run, as_race
-from dflash_tui.core.race.report import race_object, race_remarks, race_table, times_of
+from dflash_tui.core.race.report import how, race_object, race_remarks, race_table, times_of
 from dflash_tui.core.rounds.pace import pace_words
 from engine.commands import Ask, Command, GenerationSettings, Message, Stop
-from engine.events import EngineError, Event, TurnFinished, TurnStarted
+from engine.events import EngineError, EngineReady, Event, TurnFinished, TurnStarted
 
 from ..answers_for_tests import make_answer, plain_answer, turn_of
 
@@ -83,6 +83,13 @@ def test_figures_are_medians_and_the_speed_up_is_per_token() -> None:
     assert wide.tok_s == pytest.approx(20)  # four tokens in 0.2 s behind the first
     assert wide.ttft_ms == pytest.approx(100) and wide.decode_ms == pytest.approx(200)
     assert (wide.target_passes, wide.draft_passes, wide.num_tokens) == (2, 2, 5)
+
+
+def test_whose_times_are_arrivals_here_is_said() -> None:
+    own = EngineReady("org/target", "org/drafter", "cpu", "float32", 16, 4096, 1.0)
+    server = replace(own, server="http://laptop:8080/v1", dialect="vLLM", times="arrival")
+    said = how((own, server))
+    assert "engine runs org/target on cpu" in said and "laptop:8080 is vLLM with org/target; its times are arr" in said
 
 
 def raced(alone_ms: Sequence[float], *drafted_ms: Sequence[float]) -> RaceResult:

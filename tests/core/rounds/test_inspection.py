@@ -133,7 +133,9 @@ def test_drafts_behind_the_verified_ones_were_never_looked_at() -> None:
     ],
 )
 def test_tokens_that_no_draft_gave(step: Step, word: str) -> None:
-    assert word in inspect_step(step, 0, 0, SEED).why(len(step.emitted) - 1)
+    inspection = inspect_step(step, 0, 0, SEED)
+    assert word in inspection.why(len(step.emitted) - 1)
+    assert ("one at a time" in inspection.cost[0]) is bool(step.draft), "what was one token alone is compared with none"
 
 
 def test_what_was_looked_up_says_where_it_stood() -> None:

@@ -133,5 +133,3 @@ def test_what_can_be_read_of_a_muddled_file_is_read(
     assert (shape(conversation), conversation.damaged) == (found, damaged)
     assert len(list_sessions(tmp_path)) == 1
     conversation.tree.outline()
-    for turn in conversation.tree:
-        turn.events()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dflash_tui.core.sessions.search import Search, excerpt
+from dflash_tui.core.sessions.search import Search
 from dflash_tui.core.sessions.sessions import SessionLog, append_title
 
 from .test_archive import write
@@ -53,11 +53,3 @@ def test_what_was_read_follows_the_files(tmp_path: Path) -> None:
 
 def test_no_folder_holds_nothing(tmp_path: Path) -> None:
     assert found(tmp_path / "nowhere", "apple") == [] and not (tmp_path / "nowhere").exists()
-
-
-def test_an_excerpt_shows_the_words_in_their_place() -> None:
-    text = "word " * 50 + "the needle\nhere " + "tail " * 50
-    shown, marks = excerpt(text, "needle HERE", 40)
-    assert [shown[start:end] for start, end in marks] == ["needle", "here"]
-    assert shown.startswith("…") and shown.endswith("…") and len(shown) <= 62
-    assert excerpt("short", "absent", 40) == ("short", [])

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.core.export.document import conversation_document
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.replay.bundled import find_recording
 from dflash_tui.core.replay.recording import read_recording
@@ -72,7 +71,7 @@ def test_what_is_recorded_is_small(tmp_path: Path, name: str, turns: tuple[int, 
             log.user(event.turn, event.question)
         log.record(event)
     log.close()
-    assert [event for turn in load_session(log.path).turns for event in turn.events()] == recorded
+    assert [event for event in read_recording(log.path).events() if getattr(event, "turn", 0)] == recorded
     assert log.path.stat().st_size <= 1000 * kilobytes
     blocks = [line for line in map(json.loads, log.path.read_text().splitlines()) if isinstance(line, str)]
     assert len(blocks) == sum(max(len(turn.rounds) // 32, 1) for turn in load_session(log.path).turns)
@@ -122,7 +121,6 @@ def test_a_refused_question_and_what_is_behind_it_are_kept(course: str, tmp_path
         )
         for turn, fate in enumerate(course, start=1)
     ]
-    assert "Too many questions." in str(conversation_document(conversation))
 
 
 def test_nothing_said_leaves_no_file(tmp_path: Path) -> None:

@@ -13,13 +13,7 @@ from dflash_tui.app.widgets.gauges import Gauge, HistogramGauge, PositionGauge, 
 from dflash_tui.app.widgets.meters import CostGauge
 from dflash_tui.core.figures.labels import TOKENS_PER_ROUND
 from tests.app.conftest import Driver, Launch
-
-
-def texts(chat: Driver) -> str:
-    """Everything that the visible gauges draw."""
-    shown = [gauge for gauge in chat.screen.query(Gauge) if gauge.display and gauge.region]
-    return "\n".join(gauge.render().plain for gauge in shown)
-
+from tests.app.test_gauges import texts
 
 SIZES = [(200, 60), (150, 40), (120, 36), (100, 32), (100, 24), (80, 24), (60, 18)]
 

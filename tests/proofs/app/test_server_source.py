@@ -8,19 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.app.screens.race import RaceScreen
 from dflash_tui.app.widgets.meters import CostGauge
 from dflash_tui.app.widgets.rounds.round_strip import RoundStrip
 from dflash_tui.app.widgets.rounds.step_table import WIDE_LABEL, StepTable
 from dflash_tui.app.widgets.slider import BlockSlider, TemperatureSlider
-from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.figures.labels import DRAFTER_SURE, GUESS, SURE_OF_OWN, TARGET_SURE
-from dflash_tui.core.source import SourceFactory
 from dflash_tui.core.text.spans import Span
 from engine.commands import Ask
 from tests.app.conftest import Driver, running
 from tests.scripted_server import (
-    ADDRESS,
     ADVICE,
     BLOCK,
     FIXED,
@@ -99,29 +95,3 @@ async def test_rounds_that_are_not_told_are_text_and_the_servers_totals(server: 
         await driver.ask(f"/export html {tmp_path / 'page.html'}")
         await driver.pilot.pause()
     assert "Bearer" not in path.read_text()
-
-
-async def test_it_races_against_another(server: Callable, tmp_path: Path) -> None:
-    others: list[str] = []
-
-    def other(target: str) -> SourceFactory:
-        others.append(target)
-        return lambda emit: ScriptedServer(emit, address=target, answer=STORY)
-
-    async with server(begin=Start(others=other), answer=STORY) as driver:
-        await driver.ask("/race against http://laptop:8080 Tell me a story")
-        await driver.until(lambda: isinstance(driver.app.screen, RaceScreen))
-        screen = driver.app.screen
-        await driver.until(lambda: screen.race.result is not None)
-        result = screen.race.result
-        assert [lane.lane.name for lane in result.lanes] == ["gpu-box:8000", "laptop:8080"]
-        assert [side.server for side in result.sides] == [ADDRESS, "http://laptop:8080"]
-        assert result.divergence(result.lanes[1]) is None and others == ["http://laptop:8080"]
-        await driver.until(lambda: screen.replayed)
-        await driver.pilot.press("e")
-        page = (driver.out_dir / "race.html").read_text()
-        assert "arrivals here" in page and "laptop:8080" in page
-        await driver.pilot.press("escape")
-        await driver.until(lambda: driver.app.screen is driver.screen)
-        await driver.ask("/race against")
-        await driver.until(lambda: "Say against which server" in driver.notices())

@@ -7,12 +7,7 @@ from textual.widgets import Markdown, Static
 from dflash_tui.app.widgets.fence import NamedFence
 from dflash_tui.app.widgets.rendered import RenderedView
 from dflash_tui.core.settings.config import ScreenOptions
-from engine.commands import Ask
-from tests.app.conftest import Driver, Launch
-
-
-def questions(chat: Driver) -> list[str]:
-    return [ask.messages[-1].content for ask in chat.sent(Ask)]
+from tests.app.conftest import Launch
 
 
 async def test_finished_answers_are_rendered_and_come_back_as_tokens(launch: Launch) -> None:

@@ -6,7 +6,7 @@ import pytest
 from rich.cells import cell_len
 from textual.widgets import OptionList
 
-from dflash_tui.app.screens.find import FindScreen
+from dflash_tui.app.screens.sessions import SessionsScreen
 from dflash_tui.app.screens.tree import TreeScreen
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.sessions.sessions import load_session
@@ -22,7 +22,7 @@ async def grow(chat: Driver) -> None:
         await chat.ask_and_wait(text)
 
 
-def lines(screen: TreeScreen | FindScreen) -> list[str]:
+def lines(screen: TreeScreen | SessionsScreen) -> list[str]:
     options = screen.query_one(OptionList)
     return [str(options.get_option_at_index(place).prompt) for place in range(options.option_count)]
 
@@ -63,15 +63,11 @@ async def test_what_was_said_is_found_and_opened_in_its_place(launch: Launch) ->
     write(sessions_directory(), "about drones", "more", "and more", answer="They fly over the needle.", at=1)
     async with launch(size=(80, 24), answer="Four.") as chat:
         await chat.ask_and_wait("one")
-        await chat.ask("/find needle")
+        await chat.ask("/sessions needle")
         screen = chat.app.screen
-        assert isinstance(screen, FindScreen)
-        await chat.until(lambda: len(lines(screen)) == 3)
-        assert all("needle" in line and cell_len(line) <= 74 for line in lines(screen))
-        await chat.pilot.press("down", "enter")
+        assert isinstance(screen, SessionsScreen)
+        await chat.until(lambda: len(lines(screen)) == 1)
+        assert list(screen.turns.values()) == [3]
+        await chat.pilot.press("enter")
         await chat.until(lambda: "about drones" in chat.log.text)
         assert chat.log.text.count("needle") == 3
-        await chat.ask("/find more")
-        await chat.pilot.press("enter")
-        await chat.until(lambda: chat.app.screen is chat.screen)
-        assert "and more" in chat.log.text

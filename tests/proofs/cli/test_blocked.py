@@ -92,7 +92,7 @@ def test_an_error_pipe_that_nobody_reads_loses_remarks_alone() -> None:
     began = time.monotonic()
     for _ in range(20):
         assert remarks.write(b"a remark\n" * 1000) == 9000
-    assert time.monotonic() - began < 2, "it waits once"
+    assert time.monotonic() - began < 15, "it waits once, for a second"
     while waiting_in(reader):
         os.read(reader, 65536)
     remarks.write(b"heard again")
@@ -134,7 +134,7 @@ LATIN = os.fsdecode(b"caf\xe9")
 
 @pytest.mark.parametrize(
     "words",
-    [["-p", LATIN], [f"--prompt={LATIN}"], ["-p", "hi", "--system", LATIN], [LATIN], ["sessions", "find", LATIN]],
+    [["-p", LATIN], [f"--prompt={LATIN}"], ["-p", "hi", "--system", LATIN], [LATIN], ["sessions", "list", LATIN]],
 )
 def test_arguments_that_are_not_utf8_are_told(program: Program, words: list[str]) -> None:
     program.run(*words)

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from dflash_tui.cli.chat import chat
 from dflash_tui.cli.plain.commands import COMMANDS
-from dflash_tui.core.export.document import conversation_document
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.replay.recording import Recording
+from dflash_tui.core.sessions.archive import conversation_markdown
 from dflash_tui.core.sessions.sessions import load_session
 from engine.events import EngineReady, TurnFinished, TurnStarted, event_to_dict
 from engine.rounds.blocks import columns_of
@@ -86,9 +86,7 @@ def test_a_conversation_that_anybody_wrote(
     except ValueError as error:
         assert str(path) in str(error)
         return
-    assert conversation_document(conversation) and list(conversation.messages()) is not None
-    for turn in conversation.tree:
-        turn.events()
+    assert conversation_markdown(conversation) and list(conversation.messages()) is not None
     list(Recording(conversation).events())
 
 
@@ -96,7 +94,7 @@ def test_a_conversation_that_anybody_wrote(
 @given(st.lists(lines(), min_size=1, max_size=12))
 def test_commands_about_a_conversation_that_anybody_wrote(program: Program, rest: list[bytes]) -> None:
     path = sessions_directory() / "2026-11-23T08-00-00-abcdef.jsonl"
-    for words in (["sessions"], ["sessions", "find", "ok"], ["sessions", "show", "abcdef"], ["--continue", "-p", "hi"]):
+    for words in (["sessions"], ["sessions", "list", "ok"], ["sessions", "show", "abcdef"], ["--continue", "-p", "hi"]):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(json.dumps(HEAD).encode() + b"\n" + b"".join(rest))
         ended_in_words(program.run(*words))

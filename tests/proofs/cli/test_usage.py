@@ -71,10 +71,10 @@ def test_flags_out_of_range(program: Program, arguments: list[str], message: str
         (["replay", "gpu", "--top-k", "5"], None, "--top-k is a flag of the chat", "Type: dflash-chat replay gpu. "),
         (["--top-k=5", "replay", "a b"], None, "--top-k is a flag of the chat", "Type: dflash-chat replay 'a b'. "),
         (
-            ["sessions", "find", "--plain", "x"],
+            ["sessions", "list", "--plain", "x"],
             None,
-            "dflash-chat sessions find has none",
-            "dflash-chat sessions find x. ",
+            "dflash-chat sessions list has none",
+            "dflash-chat sessions list x. ",
         ),
         *(([*each, "--theme", "x"], None, "no theme 'x'", "dflash-light") for each in THEMED),
         *((flags, None, "needs a prompt", "-p") for flags in HEADLESS),

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from dflash_tui.app.application import LEAVE_SECONDS
 from tests.pace import only_in_ci
 
 from .chatting import DRONE_PAGE, UNTIMED, ChatWindow, squeezed, turns
 from .conftest import OpenChat
-from .terminal import RESTORED
+from .terminal import PATIENCE_S, RESTORED
 
 pytestmark = pytest.mark.terminal
 
@@ -47,13 +46,13 @@ def test_the_terminal_vanishes_in_the_middle_of_an_answer(chat: OpenChat, greedy
     pid = window.terminal.pid
     window.terminal.vanish()
 
-    wait_until_gone(pid, seconds=2 * LEAVE_SECONDS)
+    wait_until_gone(pid)
     (turn,) = turns()
     assert len(turn.answer) >= LONG_ENOUGH and greedy_page.startswith(turn.answer)
 
 
-def wait_until_gone(pid: int, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
+def wait_until_gone(pid: int) -> None:
+    deadline = time.monotonic() + PATIENCE_S
     while Path(f"/proc/{pid}").exists():
         assert time.monotonic() < deadline, "the program outlives its terminal"
         time.sleep(0.05)

@@ -72,7 +72,7 @@ def test_the_mouse_moves_the_temperature_of_a_running_answer(chat: OpenChat, gre
 def test_a_saved_page_is_the_answers_code_and_moves_in_a_browser(chat: OpenChat, tmp_path: Path) -> None:
     if reason := missing_browser():
         pytest.skip(reason)
-    window = chat()
+    window = chat(*UNTIMED)
     page = last_block(window.ask_and_wait(DRONE_PAGE).answer)
     assert page.closed and page.filename == "index.html"
 

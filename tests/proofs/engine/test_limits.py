@@ -205,6 +205,7 @@ def test_no_question_keeps_it_looking() -> None:
     assert {"to", "how"} < words
     for word in (*words, "how does", "what is", "-", "`"):
         list(OWN.met_by(f"{word} " * 30))
+        list(OWN.met_by(word.upper() * 30 + " x"))
 
 
 def test_a_hint_names_what_fits_the_page_in_hand_and_another_change_is_said() -> None:

@@ -27,12 +27,12 @@ from engine.loading.checkpoint import load_drafter, load_target
 from support.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
 from support.packed_checkpoints import FP8_CONFIG, as_fp8, as_int4, int4_config, write_packed
 from tests.engine.conftest import CPU, no_progress
+from tests.engine.loading.test_checkpoint import split_into_shards
 from tests.engine.loading.test_gguf import q4_0, write_gguf
 from tests.engine.loading.test_plain_gguf import WIDTH, a_model, write
 from tests.engine.models import gpt_oss, pre_norm, qwen3_5
 from tests.pace import examples
 
-INDEX = "model.safetensors.index.json"
 GGUF = "model.gguf"
 KINDS = ("gemma4", "int4", "fp8", "gguf", *pre_norm.FAMILIES, "gpt_oss", "qwen3_5", GGUF)
 HEADER = 9_000
@@ -51,7 +51,7 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         target, layers = folder / kind / "target", [SLIDING]
         if kind == "gemma4":
             random_target([SLIDING, FULL], moe=True, seed=5).save_pretrained(target)
-            split(target)
+            split_into_shards(target, 2)
             layers = [SLIDING, FULL]
         elif kind == "int4":
             write_packed(
@@ -78,16 +78,6 @@ def healthy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             path.unlink()
         write_drafter(folder / kind / "drafter", drafter_config(layers, [0, 1], 2))
     return folder
-
-
-def split(folder: Path) -> None:
-    weights = load_file(folder / "model.safetensors")
-    (folder / "model.safetensors").unlink()
-    shards = {f"model-{part + 1:05}-of-00002.safetensors": sorted(weights)[part::2] for part in range(2)}
-    for shard, members in shards.items():
-        save_file({name: weights[name] for name in members}, folder / shard, metadata={"format": "pt"})
-    weight_map = {name: shard for shard, members in shards.items() for name in members}
-    (folder / INDEX).write_text(json.dumps({"weight_map": weight_map}))
 
 
 def files(pair: Path, *suffixes: str) -> list[Path]:

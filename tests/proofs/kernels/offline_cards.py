@@ -86,12 +86,12 @@ def pieces(
     alike: Callable[[Launch], str] = by_code,
 ) -> Iterator[Piece]:
     """What each size and format launches, and what rounds do beside; of launches that are ``alike`` one is compiled
-    (where tiles may differ, one of each size), and each piece of machine code once."""
+    (of attention, whose heads differ, one of each size), and each piece of machine code once."""
     found: dict[str, Compiled] = {}
 
     def compiled(what: str, launches: list[Launch], among: str) -> Iterator[Piece]:
         for launch in (each for each in launches if not only or each.name in only):
-            key = f"{among if alike in (by_types, by_name) else ''} {alike(launch)}"
+            key = f"{among if launch.name in ATTENTION and alike in (by_types, by_name) else ''} {alike(launch)}"
             if key not in found:
                 found[key] = compile_launch(launch) if launch.key not in found else found[launch.key]
                 found[launch.key] = found[key]

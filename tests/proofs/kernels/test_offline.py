@@ -1,8 +1,8 @@
 """Every kernel of a pass and of a round compiles for every card at the published shapes, in CI, which has none.
 
-Hopper, the measured card, each time, a kernel of every format and size once; one of the others in turn, commit by
-commit. All with CARDS=all (``make proofs CARDS=all``), and for Hopper then every tile of 26B-A4B in every format, of
-gpt-oss, of 31B, whose drafts are trees, and of what rounds launch.
+Hopper, the measured card, each time, a kernel once for each format; one of the others in turn, commit by commit, a
+kernel once (of attention, once for each size). All with CARDS=all (``make proofs CARDS=all``), and for Hopper then
+every tile of 26B-A4B in every format, of gpt-oss, of 31B, whose drafts are trees, and of what rounds launch.
 
 For the card with least memory every kernel of these is assembled as well for the two that run the same; for newer ones
 those of 26B-A4B and gpt-oss are compiled, for one of them those of layers that recur. ``python -m
@@ -12,11 +12,11 @@ tests.proofs.kernels.offline_cards`` compiles everything.
 from __future__ import annotations
 
 import os
-import subprocess
 
 import pytest
 
 from engine.kernels.toolchain.jit import HAS_TRITON
+from tests.pace import in_turn
 from tests.proofs.kernels.compiling import python
 from tests.proofs.kernels.offline_cards import FORMATS
 
@@ -44,6 +44,7 @@ OF_GPT_OSS = {
 OF_RECURRENT = {"_prepare", "_scan", "_fold", "_slide", "_trace", "_norm_and_gate", "_gate_heads", "_project_two"}
 HOPPER = 90
 CARDS = ("86:types", "90:tile", "100:name", "120:name")
+IN_TURN = ("86:name", "100:name", "120:name")
 NEWER = 100
 """From here on a card is looked at for the way in which it multiplies, and for its memory."""
 
@@ -52,9 +53,7 @@ def chosen() -> tuple[str, ...]:
     """The cards that kernels are compiled for now."""
     if os.environ.get("CARDS") == "all":
         return CARDS
-    counted = subprocess.run(["git", "rev-list", "--count", "HEAD"], capture_output=True, text=True)
-    others = [card for card in CARDS if not card.startswith(str(HOPPER))]
-    return ("90:types", others[int(counted.stdout or 0) % len(others)])
+    return (f"{HOPPER}:types", *in_turn(IN_TURN, len(IN_TURN)))
 
 
 Found = dict[str, set[str]]

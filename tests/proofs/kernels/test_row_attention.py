@@ -234,6 +234,3 @@ def test_what_lies_past_the_cursor_does_not_count() -> None:
         expected = case.copy().attend(33, 4, small(case.config))
         case.k[:, 33:], case.v[:, 33:] = float("nan"), float("nan")
         assert torch.equal(case.attend(33, 4, small(case.config)), expected)
-
-
-# --- norm, turn, store

@@ -1,4 +1,5 @@
-"""Every script in ``measure`` imports, and runs in small, on a CPU, as ``--quick`` has it."""
+"""Every script in ``measure`` imports, and runs in small, on a CPU, as ``--quick`` has it: a third with every commit,
+all with ``make proofs CARDS=all``."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ import torch
 
 from engine.kernels.toolchain.jit import INTERPRETED
 from tests.kernels.live_rows import leave_out_dead_rows
+from tests.pace import in_turn
 
 if INTERPRETED:
     from triton.runtime.interpreter import InterpreterBuilder
@@ -26,7 +28,6 @@ SCRIPTS = sorted(
     if 'if __name__ == "__main__":' in path.read_text(encoding="utf-8")
 )
 HELPERS = {
-    "measure.gpu.check_recurrent": "times real shapes on a GPU; its kernels and rounds have tests at small ones",
     "measure.gpu.check_speed": "starts the others",
     "measure.gpu.packed_pace": "times real shapes on a GPU",
     "measure.gpu.started": "the process that check_start times",
@@ -49,7 +50,7 @@ UNSEEN = {
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
-@pytest.mark.parametrize("script", [name for name in SCRIPTS if name not in HELPERS and name not in UNSEEN])
+@pytest.mark.parametrize("script", in_turn([name for name in SCRIPTS if name not in HELPERS and name not in UNSEEN], 3))
 def test_it_runs_in_small(
     script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -57,6 +58,7 @@ def test_it_runs_in_small(
     if script in NEEDS and not NEEDS[script]():
         pytest.skip("needs what is not installed here")
     monkeypatch.setattr(sys, "argv", [script, "--quick"])
+    monkeypatch.delitem(sys.modules, script, raising=False)  # the test below imports it
     leave_out_dead_rows(monkeypatch)
     monkeypatch.setattr(InterpreterBuilder, "create_dot", InterpreterBuilder.create_dot)
     threads, interval = torch.get_num_threads(), sys.getswitchinterval()

@@ -54,7 +54,7 @@ def test_a_client_that_closed_one_side_is_answered_and_one_that_went_is_not(serv
         with connected(served) as gone:
             gone.sendall(request(encoded(stream=stream)))
             served.until(lambda: busy(served))
-        served.until(lambda: stopped(served), 3)
+        served.until(lambda: stopped(served))
         gate.set()
         served.until(lambda: len(served.finished()) == 2)
         assert [each.reason for each in served.finished()] == ["stop", "stopped"]

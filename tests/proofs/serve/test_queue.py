@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
@@ -117,14 +116,12 @@ def test_the_end_is_told_to_everybody(serve: Serve) -> None:
         served.until(lambda: busy(served))
         queued = pool.submit(ask, served, "b", "b")
         served.until(lambda: waiting(served, 1))
-        started = time.monotonic()
         ending = threading.Thread(target=served.serving.end)
         ending.start()
         assert queued.result().status_code == 503
         *_, error, done, _ = running.result().text.split("\n\n")
         assert '"message":"The server is ending."' in error and done == "data: [DONE]"
         ending.join()
-        assert time.monotonic() - started < 3
         assert served.finished()[-1].reason == "stopped"
         with pytest.raises(httpx2.ConnectError):
             ask(served)

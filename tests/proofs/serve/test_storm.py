@@ -58,5 +58,5 @@ def test_a_storm_leaves_nothing_behind(serve: Serve) -> None:
                 told += pool.map(lambda seed: one(served, seed), range(number * AT_ONCE, (number + 1) * AT_ONCE))
         served.until(lambda: not busy(served) and not served.serving.scheduler.waiting)
         served.events.clear()
-        served.until(lambda: left(served) == before, 20)
+        served.until(lambda: left(served) == before)
         assert told.count("vanished") == AT_ONCE * ROUNDS // 3 + 1

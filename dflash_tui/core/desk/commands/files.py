@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 
 from ...conversation.blocks import chosen_block, newest_blocks
@@ -11,8 +10,6 @@ from ...export.formats import FORMATS, render
 from ...export.of_chat import chat_document
 from ...files.desktop import SHOWN, OpeningError, open_file, why_not_opened
 from ...files.saving import save_block, save_text
-from ...replay.recording import write_recording
-from ...sessions.sessions import SUFFIX
 from ...text.fences import CodeBlock, find_blocks
 from ..command import Command
 from ..desk import Desk
@@ -52,8 +49,7 @@ def open_block(desk: Desk, argument: Argument) -> None:
     """Save the block, then let the desktop show the file once the user has agreed: never one that somebody else
     wrote."""
     path = save_block(chosen_block(desk.answers(), argument.text), desk.out_dir)
-    elsewhere = "In a browser nothing is opened: it would open on the machine that serves this page."
-    if reason := elsewhere if desk.face.remote else why_not_opened(path):
+    if reason := why_not_opened(path):
         raise SlashError(f"{reason}\nIt is here: {path.resolve()}")
 
     def opened() -> str:
@@ -92,22 +88,6 @@ def export(desk: Desk, argument: Argument) -> None:
     desk.face.saved([save_text(render(document, wanted), desk.out_dir, name)])
 
 
-def record(desk: Desk, argument: Argument) -> None:
-    """Write those answers of the path whose rounds are known into a file of their own."""
-    if desk.chat.busy or not desk.chat.turns:
-        raise SlashError("There is no finished answer to record yet.")
-    stamp = datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
-    try:
-        path = Path(argument.text).expanduser() if argument.text else desk.out_dir / f"{stamp}{SUFFIX}"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_recording(path, desk.ready, desk.chat.turns)
-    except FileExistsError:
-        raise SlashError(f"{path} exists already, and recordings are never overwritten. Choose another name.") from None
-    except (OSError, RuntimeError) as error:
-        raise SlashError(f"The recording could not be written: {getattr(error, 'strerror', None) or error}") from None
-    desk.face.saved([path], "Watch it: dflash-chat replay FILE")
-
-
 COMMANDS = (
     Command(
         "export",
@@ -116,14 +96,6 @@ COMMANDS = (
         export,
         slash="export",
         takes=f"html|json [{LAST}] [name]",
-    ),
-    Command(
-        "trace",
-        "Record this chat",
-        "write this chat into a file, to replay it elsewhere",
-        record,
-        slash="trace",
-        takes="[file]",
     ),
     Command(
         "save",

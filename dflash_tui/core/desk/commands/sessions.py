@@ -14,7 +14,7 @@ from ...sessions.archive import (
 from ..command import Command
 from ..desk import Desk
 from ..face import AskOption, Question
-from ..views import FilesView, SearchView, SessionsView
+from ..views import FilesView, SessionsView
 
 
 def show_files(desk: Desk, _: Argument) -> None:
@@ -23,10 +23,6 @@ def show_files(desk: Desk, _: Argument) -> None:
 
 def show_sessions(desk: Desk, argument: Argument) -> None:
     desk.face.show(SessionsView(desk.queue.log.path, argument.text))
-
-
-def find(desk: Desk, argument: Argument) -> None:
-    desk.face.show(SearchView(desk.queue.log.path, argument.text))
 
 
 def resume(desk: Desk, argument: Argument) -> None:
@@ -88,20 +84,10 @@ COMMANDS = (
     Command(
         "sessions",
         "Older chats",
-        "older conversations: resume, rename, delete",
+        "older conversations, or those with these words",
         show_sessions,
         "ctrl+o",
         "sessions",
-        "[words]",
-        priority=True,
-    ),
-    Command(
-        "find",
-        "Search all chats",
-        "search everything that was ever said",
-        find,
-        "alt+w",
-        "find",
         "[words]",
         priority=True,
     ),

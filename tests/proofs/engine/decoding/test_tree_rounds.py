@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from engine.decoding.cuda_graphs import Stopwatch
 from engine.decoding.decoder import Decoder, Round
 from engine.events import DraftToken, EmittedToken, Step, TreeToken, accepted_in
 from engine.kernels.toolchain.jit import INTERPRETED
@@ -68,8 +69,9 @@ def test_paths_leave_the_trunk_and_the_policy_learns_of_them(pair: Pair) -> None
     assert any(path != tuple(range(1, len(path) + 1)) for path in moved)
 
 
-def test_an_answer_that_checks_costs_says_the_same(pair: Pair) -> None:
-    """It begins with a whole draft, verified as a chain, and a round without one."""
+def test_an_answer_that_checks_costs_says_the_same(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It begins with a whole draft, verified as a chain, and a round without one, where all takes longer than told."""
+    monkeypatch.setattr(Stopwatch, "milliseconds", lambda *_: 100.0)
     wanted = settings(max_new_tokens=7, block_size="auto")
     text = spoken(pair, wanted)
     device = with_trees(pair, text, Auto(FLAT, live=LiveCosts()))

@@ -9,12 +9,15 @@ from typing import cast
 import pytest
 
 from engine.commands import GenerationSettings
+from engine.decoding.cuda_graphs import Launch
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.pass_check import wide_rows_depart
-from engine.decoding.round_launches import RoundLaunches
+from engine.decoding.round_launches import RoundLaunches, RoundPiece, Verification
+from engine.errors import DeviceFailure
 from engine.kernels.decode.experts.wide_experts import WideAssignment
 from engine.kernels.toolchain.jit import INTERPRETED
+from engine.loading.choose_rounds import record_wide_rounds
 from engine.measured import costs
 from engine.models.gemma4 import wide_pass
 from engine.speculation.choice import RoundPlan
@@ -119,6 +122,29 @@ def test_wide_passes_are_timed_where_they_fit(
     decoder = decoder_of(repeating, context=80)
     table = costs.time_rounds(decoder, PROMPT)
     assert table is not None and len(table.costs[0].verify) == 32
+
+
+def test_wide_rounds_can_be_recorded_last(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Piece by piece; one that fails costs the wide rounds alone."""
+    capture = RoundLaunches.of
+    for failing, widest in ((None, MOST), (Verification(MOST), 16)):
+        decoder = decoder_of(pair, drafts=True, context=80)
+        launches = cast(DeviceRounds, decoder.rounds).launches
+
+        def of(self: RoundLaunches, piece: RoundPiece, failing: RoundPiece | None = failing) -> Launch:
+            if piece == failing:
+                raise DeviceFailure("It failed.")
+            return capture(self, piece)
+
+        monkeypatch.setattr(RoundLaunches, "of", of)
+        launches.prepare(wide=False)
+        before, wide = set(launches._captured), set(launches.wide_pieces())
+        assert len(wide) == 8 and not wide & before
+        *_, said = list(record_wide_rounds(decoder))
+        assert said == (
+            failing and "Wide rounds can't be recorded: It failed. Copies are written in rounds of 16 rows."
+        )
+        assert launches.widest == widest and set(launches._captured) == before | (set() if failing else wide)
 
 
 @on_device

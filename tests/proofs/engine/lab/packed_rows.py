@@ -19,4 +19,4 @@ def random_source(rng: random.Random) -> Encoded:
 
 
 def packed_rows(rows: int = 2, length: int = 256) -> TextRows:
-    return next(batches(RowDataset(random_source, "rows", rows, length), rows, 0, CPU))
+    return next(batches(RowDataset(random_source, "rows", rows, length), rows, CPU))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +24,7 @@ from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import Ingestion, Proposal, RoundLaunches, RoundPiece, Verification
 from engine.hub.pairs import PairFolders
 from engine.kernels.toolchain.card import HOPPER
+from engine.kernels.toolchain.disk_cache import loading_beside
 from engine.kernels.toolchain.jit import INTERPRETED, UNSPECIALISED
 from engine.kernels.weights.int8 import Int8Weight
 from engine.lab.bench import command as bench_command
@@ -41,7 +43,7 @@ from engine.models.attention_backends import TRITON
 from engine.service import EngineService
 from engine.speculation.trees import WIDE_ROWS
 from support.checkpoints import FULL, SLIDING, drafter_config, random_target, write_drafter
-from support.shapes import configs_of, period_of, shorten
+from support.shapes import published_config
 from tests.engine.conftest import CPU, no_progress
 from tests.engine.models import gpt_oss
 from tests.engine.small_decoders import prompt_ids, run_turn, settings
@@ -230,8 +232,10 @@ def test_what_was_compiled_before_takes_no_process(tmp_path: Path, monkeypatch: 
     assert stood_by is not None and order is not None
     assert started()[1] == order  # nothing was compiled
     digest = order.digest
-    stood_by.mark.write_text(digest)
-    assert started() == (None, None)
+    stood_by.mark.write_text(f"{digest}\na launch\nanother")
+    brought: list[str] = []
+    monkeypatch.setattr(ahead, "loading_beside", lambda launches, _device: nullcontext(brought.extend(launches)))
+    assert started() == (None, None) and brought == ["a launch", "another"]
     config.write_text('{"other": "model"}')
     stood_by, other = started()  # what was compiled before seemed to be enough
     assert stood_by is None and other == order and other.digest != digest
@@ -240,6 +244,13 @@ def test_what_was_compiled_before_takes_no_process(tmp_path: Path, monkeypatch: 
     stood_by, other = started()
     assert stood_by is not None and other is None
     assert started() == (None, None)
+
+
+def test_launches_that_nobody_knows_are_left_alone() -> None:
+    before = threads("kernels")
+    with loading_beside(["no launch"], CUDA):
+        pass
+    assert threads("kernels") <= before
 
 
 @pytest.mark.usefixtures("a_gpu")
@@ -278,20 +289,20 @@ def test_a_process_that_fails_is_waited_for_no_longer(tmp_path: Path, caplog: py
 
 @pytest.mark.ci
 @pytest.mark.slow
+@pytest.mark.timeout(1000)  # the process gives way to whatever else runs
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
 def test_a_program_compiles_nothing_that_the_process_compiled(tmp_path: Path) -> None:
     write_libcuda(tmp_path)
-    target, drafter = configs_of("12B")
-    shorten(target, drafter, period_of(target))
-    target["text_config"] |= {"head_dim": 128, "global_head_dim": 128}  # small heads compile sooner
+    target = published_config("SmolLM2-135M-Instruct") | {"num_hidden_layers": 2}  # small heads compile sooner
     (tmp_path / "config.json").write_text(json.dumps(target))
     said = json.loads(
         python(
             "tests.proofs.engine.loading.compiled_beside",
             str(tmp_path),
+            seconds=900,
             TRITON_CACHE_DIR=str(tmp_path / "cache"),
             TRITON_LIBCUDA_PATH=str(tmp_path),
             LD_LIBRARY_PATH=str(tmp_path),
         )
     )
-    assert said["missed"] == [] and said["found"] > 30 and said["marked"]
+    assert said["missed"] == [] and said["loaded"] > 15 and said["found"] == 0

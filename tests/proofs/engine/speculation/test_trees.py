@@ -194,14 +194,14 @@ def fallen(confidence: float) -> float:
 
 
 @pytest.mark.parametrize("name", TABLES)
-@pytest.mark.parametrize(("ahead", "confidence"), zip(cycle(AHEAD), SURE, strict=False))
+@pytest.mark.parametrize(("ahead", "confidence"), [*zip(cycle(AHEAD), SURE, strict=False)])
 def test_trees_that_are_never_right_cost_little(name: str, ahead: int, confidence: float) -> None:
     """Over 2000 tokens at least 0.97 of plain decoding, however sure the drafter is of itself."""
     assert adversarial(name, TABLES[name], confidence, ahead) >= 0.97
 
 
 @pytest.mark.parametrize("name", TABLES)
-@pytest.mark.parametrize(("ahead", "confidence"), zip(AHEAD, (0.2, 0.99), strict=True))
+@pytest.mark.parametrize(("ahead", "confidence"), [*zip(AHEAD, (0.2, 0.99), strict=True)])
 def test_it_comes_back_after_a_collapse(name: str, ahead: int, confidence: float) -> None:
     """Within 5 % of somebody who knew beforehand which way is best for which part, in the mean of four texts."""
     assert collapse(name, TABLES[name], confidence, ahead) >= 0.95

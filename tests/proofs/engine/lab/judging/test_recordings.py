@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from engine.commands import GenerationSettings
-from engine.lab.judging.rates import rate_of
 from engine.lab.judging.record import record_drafts
 from engine.speculation.auto import Auto
 from engine.speculation.policy import Fixed
@@ -51,12 +50,12 @@ def test_auto_is_not_slower_than_any_fixed_width(cell: str, name: str, ahead: in
     table = TABLES[name]
     answers = [behind(ahead, each) for each in CELLS[cell]]
     fixed = {size: tok_s(lambda size=size: Fixed(size), answers, table) for size in SIZES}  # type: ignore[misc]
-    auto = rate_of([play_auto(name, table, each.blocks, each.prompt_length) for each in answers])
-    assert auto.tok_s >= 0.98 * max(fixed.values())
-    assert auto.low <= auto.tok_s <= auto.high
+    played = [play_auto(name, table, each.blocks, each.prompt_length) for each in answers]
+    auto = 1e3 * sum(each.tokens for each in played) / sum(each.milliseconds for each in played)
+    assert auto >= 0.98 * max(fixed.values())
     if cell.split()[0] in ("chat", "explain"):
         # Rows that are verified in vain cost a mixture more: it reads more experts for them.
-        assert auto.tok_s >= (1.05 if name in TREES else 1.15) * fixed[16]
+        assert auto >= (1.05 if name in TREES else 1.15) * fixed[16]
 
 
 @pytest.mark.parametrize("name", TREES)
