@@ -7,8 +7,6 @@ import re
 import pytest
 
 from engine.kernels.toolchain.early_copies import asked_before_waiting
-from engine.kernels.toolchain.jit import HAS_TRITON
-from tests.proofs.kernels.compiling import python
 
 BEGIN = ".entry k(\n\tld.param.b64 \t%rd1, [k_param_0];\n\tld.param.b64 \t%rd2, [k_param_1];\n"
 WAIT = "\tgriddepcontrol.wait; // behind copies %r9\n"
@@ -55,11 +53,3 @@ def test_the_weight_is_asked_for_before_the_wait_and_rows_behind_it(count: int) 
 )
 def test_what_is_not_as_expected_stays_as_it_is(ptx: str) -> None:
     assert asked_before_waiting(ptx) == ptx
-
-
-@pytest.mark.skipif(not HAS_TRITON, reason="needs Triton")
-def test_what_this_triton_writes_is_as_expected() -> None:
-    """And loops finish their products. ``make test`` has another Triton than the proofs, which run this, too."""
-    said = re.findall(r"\d+", python("tests.proofs.kernels.offline_changes"))
-    copies, loops, finished = map(int, said)
-    assert copies > 0 and loops == finished > 0

@@ -1,5 +1,5 @@
-"""``python -m tests.proofs.kernels.offline_changes``: compiles for Hopper one product of each kind whose PTX is changed, and
-says whether the changes found what they look for."""
+"""``python -m tests.proofs.kernels.offline_changes``: compiles for Hopper a product of each kind whose PTX is changed,
+and says whether the changes found what they look for."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ def main() -> None:
     copied, unpacked = (compile_launch(launch).ptx for launch in launches[:2])
     before, waits, _ = copied.partition("griddepcontrol.wait; // behind copies")
     print(f"copies before the wait: {len(re.findall(COPY, before)) if waits else 0}")
-    loops = [
-        each for each in re.finditer(LOOP_ENDS, unpacked)
-        if "wgmma.mma_async" in unpacked[unpacked.find(f"{each[2]}:") : each.start()] and f"{each[2]}:" in unpacked[: each.start()]
-    ]  # fmt: skip
+    ends = [each for each in re.finditer(LOOP_ENDS, unpacked) if f"{each[2]}:" in unpacked[: each.start()]]
+    bodies = [unpacked[unpacked.index(f"{each[2]}:") : each.start()] for each in ends]
+    loops = [end for end, body in zip(ends, bodies, strict=True) if "wgmma.mma_async" in body]
     print(f"loops: {len(loops)}, finished: {sum(each[1] is not None for each in loops)}")
 
 
