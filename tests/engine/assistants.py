@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import torch
 from transformers import Gemma4AssistantConfig, Gemma4AssistantForCausalLM, Gemma4TextConfig, PreTrainedModel
 
 from support.checkpoints import randomised
+from tests.engine.edited import edit_config
 
 HIDDEN = 48
 KINDS = ["sliding_attention"] * 3 + ["full_attention"]
@@ -65,7 +65,5 @@ def write_assistant(folder: Path, target: PreTrainedModel, seed: int = 0, **chan
     """Saves one and returns it; ``changes`` go to the top level of its config."""
     model = assistant_of(target, seed)
     model.save_pretrained(folder)
-    if changes:
-        path = folder / "config.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    edit_config(folder, **changes)
     return model

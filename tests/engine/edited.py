@@ -23,11 +23,15 @@ def copied(source: Path, folder: Path) -> Path:
     return folder
 
 
-def edit_config(folder: Path, **changes: Any) -> None:
-    """None takes a field away."""
+def edit_config(folder: Path, section: str = "", **changes: Any) -> None:
+    """None takes a field away. ``section``: of the config, such as text_config, if not its top level."""
     path = folder / "config.json"
-    config = {**json.loads(path.read_text()), **changes}
-    path.write_text(json.dumps({name: value for name, value in config.items() if value is not None}))
+    config = json.loads(path.read_text())
+    edited = config[section] if section else config
+    edited.update(changes)
+    for name in [name for name in changes if edited[name] is None]:
+        del edited[name]
+    path.write_text(json.dumps(config))
 
 
 def edit_tensors(folder: Path, change: Callable[[Tensors], object]) -> None:

@@ -35,6 +35,7 @@ from engine.models.gemma4.modules import Gemma4
 from engine.service import EngineService
 from engine.tokenization.tokenizer import ChatTokenizer
 from tests.engine.conftest import TinyPair
+from tests.engine.edited import edit_config
 from tests.surroundings import threads
 
 E = TypeVar("E")
@@ -49,8 +50,7 @@ def endless(dense_pair: TinyPair, tmp_path_factory: pytest.TempPathFactory) -> E
     folder = tmp_path_factory.mktemp("endless")
     shutil.copytree(dense_pair.folder, folder, dirs_exist_ok=True)
     (folder / "target" / "generation_config.json").unlink()
-    config = json.loads((folder / "target" / "config.json").read_text())
-    (folder / "target" / "config.json").write_text(json.dumps(config | {"eos_token_id": None}))
+    edit_config(folder / "target", eos_token_id=None)
     return replace(BUNDLED, target=str(folder / "target"), drafter=str(folder / "drafter"))
 
 

@@ -338,7 +338,7 @@ def load_session(path: Path) -> Conversation:
         last_turn=reading.last_turn,
         damaged=damaged + reading.damaged,
         ready=reading.ready,
-        program=one_line(str(head.get("program", ""))),
+        program=one_line(str(head.get("program", "")).strip()),
     )
 
 

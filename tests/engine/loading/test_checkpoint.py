@@ -6,7 +6,6 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -19,7 +18,7 @@ from engine.loading.checkpoint import load_drafter, load_target, pick_device
 from engine.models.gemma4.modules import Gemma4
 from support.checkpoints import FULL, SLIDING, drafter_config, write_drafter
 from tests.engine.conftest import CPU, TinyPair, no_progress
-from tests.engine.edited import edit_tensors
+from tests.engine.edited import edit_config, edit_tensors
 
 PREFIX = "model.language_model."
 
@@ -28,13 +27,6 @@ PREFIX = "model.language_model."
 def folder(dense_pair: TinyPair, tmp_path: Path) -> Path:
     """A target that may be broken."""
     return Path(shutil.copytree(dense_pair.folder / "target", tmp_path / "target"))
-
-
-def edit_config(folder: Path, edit: Callable[[dict[str, Any]], None]) -> None:
-    path = folder / "config.json"
-    config = json.loads(path.read_text())
-    edit(config)
-    path.write_text(json.dumps(config))
 
 
 def split_into_shards(folder: Path, count: int) -> None:
@@ -130,7 +122,7 @@ def test_a_damaged_config(content: str, folder: Path) -> None:
 
 @pytest.mark.parametrize("field", ["hidden_size", "layer_types", "rope_parameters", "vocab_size", "sliding_window"])
 def test_a_config_that_lacks_a_field(field: str, folder: Path) -> None:
-    edit_config(folder, lambda config: config["text_config"].pop(field))
+    edit_config(folder, "text_config", **{field: None})
     assert field in str(refusal(folder))
 
 
@@ -182,7 +174,7 @@ def test_a_tensor_of_another_config(name: str, shape: tuple[int, ...], words: tu
     ("field", "value", "word"), [("model_type", "mamba", "mamba"), ("hidden_size_per_layer_input", 256, "E2B")]
 )
 def test_another_architecture(field: str, value: object, word: str, folder: Path) -> None:
-    edit_config(folder, lambda config: config["text_config"].update({field: value}))
+    edit_config(folder, "text_config", **{field: value})
     assert word in str(refusal(folder))
 
 
@@ -196,7 +188,7 @@ def refuse_drafter(folder: Path, target: Gemma4) -> WeightsFailure:
 @pytest.mark.parametrize("field", ["block_size", "head_dim", "num_hidden_layers", "dflash_config"])
 def test_a_drafter_config_that_lacks_a_field(field: str, dense_pair: TinyPair, tmp_path: Path) -> None:
     write_drafter(tmp_path, drafter_config([SLIDING, FULL], [0, 2], 3))
-    edit_config(tmp_path, lambda config: config.pop(field))
+    edit_config(tmp_path, **{field: None})
     refuse_drafter(tmp_path, dense_pair.target)
 
 

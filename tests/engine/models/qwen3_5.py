@@ -141,15 +141,6 @@ def save(folder: Path, tensors: dict[str, Tensor]) -> None:
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-def edit_text_config(folder: Path, **changes: Any) -> None:
-    """None takes a field away."""
-    path = folder / "config.json"
-    config = json.loads(path.read_text())
-    text = {**config["text_config"], **changes}
-    config["text_config"] = {name: value for name, value in text.items() if value is not None}
-    path.write_text(json.dumps(config))
-
-
 def unread() -> dict[str, Tensor]:
     """Tensors that text doesn't need."""
     return {"model.visual.patch_embed.proj.weight": torch.zeros(4, 4), "mtp.fc.weight": torch.zeros(4, 8)}

@@ -27,7 +27,7 @@ from engine.models.qwen3_5.modules import GatedDeltaNet, Qwen35Attention, Qwen35
 from engine.models.registry import family_of
 from support.checkpoints import FULL, SLIDING, VOCAB_SIZE, drafter_config, write_drafter
 from tests.engine.conftest import CPU, no_progress
-from tests.engine.edited import copied
+from tests.engine.edited import copied, edit_config
 from tests.engine.models.against_transformers import (
     assert_same,
     assert_same_far_out,
@@ -36,7 +36,6 @@ from tests.engine.models.qwen3_5 import (
     ATTENDS,
     KINDS,
     RECURS,
-    edit_text_config,
     save,
     saved,
     write_target,
@@ -315,7 +314,7 @@ CHANGES = {
 
 @pytest.mark.parametrize(("changes", "said"), CHANGES.values(), ids=CHANGES)
 def test_configs_that_are_refused(changes: dict[str, Any], said: str, small: Small, tmp_path: Path) -> None:
-    edit_text_config(copied(small.path, tmp_path), **changes)
+    edit_config(copied(small.path, tmp_path), "text_config", **changes)
     with pytest.raises(WeightsFailure, match=said) as refused:
         load_target(tmp_path, CPU, no_progress)
     assert refused.value.hint

@@ -12,6 +12,7 @@ from dflash_tui.cli.commands import selftest
 from dflash_tui.cli.main import main
 from engine.hub.pairs import BUNDLED_PAIR
 from engine.lab.judging import selftest as judging
+from tests.engine.edited import edit_config
 
 QUICK = ["selftest", "--tokens", "16", "--device", "cpu"]
 
@@ -38,9 +39,7 @@ def test_a_target_without_a_drafter_is_an_error_with_a_next_step(capsys: pytest.
 
 def test_a_drafter_wired_wrongly_exits_with_1(tmp_path_factory: pytest.TempPathFactory) -> None:
     drafter = shutil.copytree(BUNDLED_PAIR / "drafter", tmp_path_factory.mktemp("wrong") / "drafter")
-    config = json.loads((drafter / "config.json").read_text())
-    config["dflash_config"]["target_layer_ids"].reverse()
-    (drafter / "config.json").write_text(json.dumps(config))
+    edit_config(drafter, "dflash_config", target_layer_ids=[5, 3, 1])
     assert main([*QUICK, "--draft", str(drafter)]) == 1
 
 

@@ -3,7 +3,6 @@ refused by name. What of a file a chat doesn't need is said once."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from engine.models.packed import packed_weights
 from engine.models.target import TargetModel
 from support.packed_checkpoints import FP8_CONFIG, as_fp8, as_int4, int4_config, of_experts
 from tests.engine.conftest import CPU, no_progress
+from tests.engine.edited import edit_config
 from tests.engine.models.qwen3_5 import ATTENDS, RECURS, save, saved, write_target
 
 Tensors = dict[str, Tensor]
@@ -54,12 +54,7 @@ def write_both(folder: Path, experts: bool, pack: Pack, said: dict[str, Any]) ->
         floats[name] = torch.cat(meant).view_as(tensor)
     save(folder / "few", few)
     save(folder / "floats", floats)
-    say(folder / "few", said)
-
-
-def say(folder: Path, said: dict[str, Any]) -> None:
-    path = folder / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "quantization_config": said}))
+    edit_config(folder / "few", quantization_config=said)
 
 
 def meaning(model: TargetModel) -> Tensors:

@@ -145,13 +145,6 @@ def test_turns_go_on_back_and_without_speculation(both: Both) -> None:
         text = [*text, *answer.ids][: -5 if step == 2 else None] + small_prompt(3, step)
 
 
-def rewrite(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    path = folder / "config.json"
-    config = json.loads(path.read_text())
-    change(config)
-    path.write_text(json.dumps(config))
-
-
 REFUSALS: list[tuple[Callable[[dict[str, Any]], object], str]] = [
     (lambda c: c.update(backbone_hidden_size=128), "made for a target of width 128; this one's is 64"),
     (lambda c: c["text_config"].update(vocab_size=640), "vocabulary of 640 tokens; this target's has 512"),
@@ -180,8 +173,9 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_foreign_assistant_is_refused(
     stored: Path, tmp_path: Path, change: Callable[[dict[str, Any]], object], said: str
 ) -> None:
-    (tmp_path / "config.json").write_text((stored / "assistant" / "config.json").read_text())
-    rewrite(tmp_path, change)
+    config = json.loads((stored / "assistant" / "config.json").read_text())
+    change(config)
+    (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(WeightsFailure, match=said) as failure:
         read_drafter_config(tmp_path, read_target_config(stored / "target"))
     assert failure.value.hint

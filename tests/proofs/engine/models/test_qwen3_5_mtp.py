@@ -29,8 +29,8 @@ from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable, RoundCosts
 from support.checkpoints import VOCAB_SIZE
 from tests.engine.conftest import CPU, no_progress
-from tests.engine.edited import copied
-from tests.engine.models.qwen3_5 import SHAPE, edit_text_config, save, saved, write_target
+from tests.engine.edited import copied, edit_config
+from tests.engine.models.qwen3_5 import SHAPE, save, saved, write_target
 from tests.engine.small_decoders import Answer, run_turn, settings
 
 FEW_TOKENS = 12
@@ -242,13 +242,13 @@ def test_it_lies_among_the_targets_own_tensors(stored: Path) -> None:
 def test_where_there_is_none(stored: Path, tmp_path: Path) -> None:
     """The config says of none, or the files lack what it says of; a target of another shape has another."""
     target = load_target(stored, CPU, no_progress)
-    edit_text_config(copied(stored, tmp_path), mtp_num_hidden_layers=0)
+    edit_config(copied(stored, tmp_path), "text_config", mtp_num_hidden_layers=0)
     with pytest.raises(WeightsFailure, match=r"No MTP assistant is known.*Qwen/Qwen3\.5-9B"):
         find_pair(str(tmp_path), MTP, Fetching(offline=True))
-    edit_text_config(copied(stored, tmp_path), mtp_num_hidden_layers=1)
+    edit_config(copied(stored, tmp_path), "text_config", mtp_num_hidden_layers=1)
     save(tmp_path, {name: part for name, part in saved(stored).items() if not name.startswith("mtp.")})
     with pytest.raises(WeightsFailure, match="whoever packed this checkpoint left it out"):
         load_drafter(tmp_path, target, no_progress)
-    edit_text_config(copied(stored, tmp_path), vocab_size=VOCAB_SIZE + 8)
+    edit_config(copied(stored, tmp_path), "text_config", vocab_size=VOCAB_SIZE + 8)
     with pytest.raises(WeightsFailure, match="belongs to a target of 3 layers of width 64 and 520 tokens"):
         load_drafter(tmp_path, target, no_progress)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from engine.lab.judging.selftest import RightByPosition, SelfTest, self_test
 from engine.loading.checkpoint import load_drafter, load_target
 from engine.tokenization.tokenizer import ChatTokenizer
 from tests.engine.conftest import CPU, no_progress
+from tests.engine.edited import edit_config
 
 PROMPTS = ("Write a quicksort in Python", "what is 47 + 38?")
 
@@ -39,9 +39,7 @@ def test_the_bundled_pair_is_sound(bundled_pair: Path) -> None:
 def test_taps_one_layer_off_are_named(bundled_pair: Path, tmp_path: Path, shift: int) -> None:
     """As where a format counts the embedding as the first output, and another doesn't."""
     drafter = shutil.copytree(bundled_pair / "drafter", tmp_path / "drafter")
-    config = json.loads((drafter / "config.json").read_text())
-    config["dflash_config"]["target_layer_ids"] = [tap + shift for tap in config["dflash_config"]["target_layer_ids"]]
-    (drafter / "config.json").write_text(json.dumps(config))
+    edit_config(drafter, "dflash_config", target_layer_ids=[tap + shift for tap in (1, 3, 5)])
     found = examined(bundled_pair / "target", drafter)
     assert not found.healthy and found.exact and found.better is not None
     assert found.better.field == "target_layer_ids" and found.better.acceptance_length > 1.5 * found.acceptance_length
