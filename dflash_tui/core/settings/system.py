@@ -3,6 +3,7 @@ plain @."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from ..attachments.attachment_reader import AttachmentError, read_file
@@ -19,7 +20,7 @@ def read_system(text: str) -> str:
         raise AttachmentError(
             "No file is named after the @.", "Name one, such as @tutor.md; @@ begins a text with an @."
         )
-    prompt = read_file(Path(name).expanduser(), name).text.strip("\n")
+    prompt = read_file(Path(os.path.expanduser(name)), name).text.strip("\n")
     if not prompt.strip():
         raise AttachmentError(f"{name} is empty.", "Write the system prompt into it.")
     return prompt
