@@ -25,6 +25,7 @@ from engine.commands import BUNDLED, AttentionBackend, EngineOptions
 from engine.loading.cuda_context import wake_gpu
 
 from .commands.sessions import continued, conversation_to_continue
+from .first_contact import suggest_model
 from .flags.chat_flags import ENGINE_TOPICS, Flags, apply_preset, attached_files, wanted_by
 from .flags.completing import A_MODEL, among
 from .flags.decoding import decoding_flags
@@ -215,8 +216,6 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
     log_to_file()
     chosen, given = apply_preset(Flags.of(flags), invocation.config), typed_flags()
     target = chosen.target(given, typed_flags(ENGINE_TOPICS), invocation.config)
-    if isinstance(target, EngineOptions) and target.target == BUNDLED:
-        target = replace(target, target=None)
     files = attached_files(chosen.files)
     wanted = wanted_by(given)
     if chosen.out is not None:
@@ -232,7 +231,7 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
         return _answer(text, files, target, chosen, wanted, invocation)
     _require_a_chat(given, in_lines)
     attached = isinstance(target, ServerAddress)
-    source = invocation.source(target)
+    source = invocation.source(target if isinstance(target, ServerAddress) else suggest_model(target))
     if in_lines:
         return _chat_in_lines(source, chosen, wanted, invocation)
     if not (attached or chosen.device == "cpu"):
@@ -264,6 +263,8 @@ def _answer(
     wanted: Wanted,
     invocation: Invocation,
 ) -> int:
+    if isinstance(target, EngineOptions) and target.target == BUNDLED:
+        target = replace(target, target=None)
     if flags.save_dir is not None:
         check_directory(flags.save_dir, "--save-dir")
     form = flags.output_format()

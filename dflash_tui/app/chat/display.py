@@ -388,6 +388,4 @@ class ChatDisplay(DeskScreen):
         failure = self.queue.log.failure or (trace.failure if trace else None)
         if failure and not self._log_failure_told:
             self._log_failure_told = True
-            self.notify(
-                failure, title="The conversation is not being recorded", severity="error", timeout=12, markup=False
-            )
+            self.notify(failure, title="Not saved", severity="error", timeout=12, markup=False)

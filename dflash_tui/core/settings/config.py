@@ -60,7 +60,7 @@ def user_file() -> Path | None:
     named = os.environ.get(CONFIG_VARIABLE)
     if named is None:
         return config_directory() / "config.toml"
-    return Path(named).expanduser() if named else None
+    return Path(os.path.expanduser(named)) if named else None
 
 
 def read_user() -> Config:

@@ -4,6 +4,7 @@ their flags. ``system = "@tutor.md"`` reads a file beside the configuration; ``"
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -94,7 +95,7 @@ def read_system(text: str, folder: Path | None = None) -> str:
         raise AttachmentError(
             "No file is named after the @.", "Name one, such as @tutor.md; @@ begins a text with an @."
         )
-    prompt = read_file((folder or Path()) / Path(name).expanduser(), name).text.strip("\n")
+    prompt = read_file((folder or Path()) / os.path.expanduser(name), name).text.strip("\n")
     if not prompt.strip():
         raise AttachmentError(f"{name} is empty.", "Write the system prompt into it.")
     return prompt
