@@ -381,7 +381,7 @@ class ChatDisplay(DeskScreen):
         hint = self.focused.hint if isinstance(self.focused, Slider) else ""
         facts = status_facts(self.desk, self.viewer, hint)
         self.query_one(StatusLine).show(facts)
-        self.query_one(Header).tell_system(self.chat.system, self.desk.presets.name)
+        self.query_one(Header).tell_system(self.chat.system)
 
     def _tell_log_failure(self) -> None:
         trace = self.queue.trace
