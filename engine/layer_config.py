@@ -158,6 +158,10 @@ def rope_fields(fields: Fields, kind: LayerKind = "full_attention") -> Fields:
     entry for each kind; and what these don't say at the top level."""
     given = "rope_scaling" if fields.given("rope_scaling") else "rope_parameters"
     rope = fields.nested(given, {})
+    if kind in rope and "rope_theta" in rope:
+        raise WeightsFailure(
+            f"{given} in {fields.where} says twice how {kind} layers turn.", "Take config.json as it was published."
+        )
     if kind in rope:
         rope = rope.nested(kind)
     elif any(each in rope for each in KINDS):

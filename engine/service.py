@@ -6,6 +6,8 @@ import gc
 import logging
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from importlib import import_module
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,9 @@ from .threads import NativeThread
 if TYPE_CHECKING:
     from .runner import Runner
 
+WITHOUT_TORCH = ("numpy", "tokenizers", "jinja2", "triton.language")
+"""Libraries that the engine imports anyway, and that need no torch."""
+
 log = logging.getLogger(__name__)
 
 
@@ -28,11 +33,14 @@ def load_runner(
     from .loading.cuda_context import wake_gpu
     from .loading.precompile import precompiler_process
 
-    # Both run beside the imports.
+    # Both run beside the imports, of which those without torch come first: its libraries are being linked.
     if options.device != "cpu":
         wake_gpu()
     with precompiler_process(options) as compiler:
         with gc_paused():
+            for name in WITHOUT_TORCH:
+                with suppress(ImportError):  # whoever needs it will say so
+                    import_module(name)
             from .runner import Runner
 
         return Runner.load(options, emit, cancelled, compiler)

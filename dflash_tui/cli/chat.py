@@ -16,7 +16,6 @@ from dflash_tui.core.conversation.start import Start
 from dflash_tui.core.sessions.prompts import PromptHistory
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 from dflash_tui.core.settings.config import Gauges
-from dflash_tui.core.settings.presets import Preset, find_preset
 from dflash_tui.core.settings.servers import ServerAddress
 from dflash_tui.core.source import SourceFactory, Wanted
 from dflash_tui.core.version import PROGRAM, installed_version
@@ -25,7 +24,8 @@ from engine.commands import BUNDLED, AttentionBackend, EngineOptions
 from engine.loading.cuda_context import wake_gpu
 
 from .commands.sessions import continued, conversation_to_continue
-from .flags.chat_flags import ENGINE_TOPICS, Flags, apply_preset, attached_files, wanted_by
+from .first_contact import suggest_model
+from .flags.chat_flags import ENGINE_TOPICS, Flags, attached_files, wanted_by
 from .flags.completing import A_MODEL, among
 from .flags.decoding import decoding_flags
 from .flags.options import TOPICS, Flag, flag, variable_of, write_options
@@ -70,7 +70,6 @@ _HEADLESS_FLAGS = {
     "extract": "--extract",
     "as_json": "--json",
     "stream_json": "--stream-json",
-    "system": "--system",
     "timeout": "--timeout",
     "save_dir": "--save-dir",
 }
@@ -131,7 +130,6 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @flag("--json", "as_json", topic="scripts", common=True, is_flag=True, help="Print one JSON object with statistics.")
 @flag("--stream-json", topic="scripts", is_flag=True, help="Print every event as a line of JSON.")
 @flag("--system", topic="decoding", keeps=False, metavar="TEXT", help="System message; @FILE reads it.")
-@flag("--preset", topic="decoding", metavar="NAME", help="What [presets.NAME] in config.toml says.")
 @flag(
     "--timeout",
     topic="scripts",
@@ -213,10 +211,8 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @click.pass_obj
 def chat(invocation: Invocation, /, **flags: Any) -> int:
     log_to_file()
-    chosen, given = apply_preset(Flags.of(flags), invocation.config), typed_flags()
+    chosen, given = Flags.of(flags), typed_flags()
     target = chosen.target(given, typed_flags(ENGINE_TOPICS), invocation.config)
-    if isinstance(target, EngineOptions) and target.target == BUNDLED:
-        target = replace(target, target=None)
     files = attached_files(chosen.files)
     wanted = wanted_by(given)
     if chosen.out is not None:
@@ -232,7 +228,7 @@ def chat(invocation: Invocation, /, **flags: Any) -> int:
         return _answer(text, files, target, chosen, wanted, invocation)
     _require_a_chat(given, in_lines)
     attached = isinstance(target, ServerAddress)
-    source = invocation.source(target)
+    source = invocation.source(target if isinstance(target, ServerAddress) else suggest_model(target))
     if in_lines:
         return _chat_in_lines(source, chosen, wanted, invocation)
     if not (attached or chosen.device == "cpu"):
@@ -249,7 +245,7 @@ def _require_a_choice(flags: Flags) -> None:
 
 def _require_a_chat(given: Collection[str], in_lines: bool) -> None:
     """Raise :class:`Problem` when there is no prompt, and no chat can or should open instead."""
-    flag = next((name for name in _HEADLESS_FLAGS if name in given and not (in_lines and name == "system")), None)
+    flag = next((name for name in _HEADLESS_FLAGS if name in given), None)
     if flag is not None:
         raise Problem(f"{_HEADLESS_FLAGS[flag]} needs a prompt.", f"Add one with -p, such as: {EXAMPLE}")
     if not in_lines and not has_screen():
@@ -264,13 +260,15 @@ def _answer(
     wanted: Wanted,
     invocation: Invocation,
 ) -> int:
+    if isinstance(target, EngineOptions) and target.target == BUNDLED:
+        target = replace(target, target=None)
     if flags.save_dir is not None:
         check_directory(flags.save_dir, "--save-dir")
     form = flags.output_format()
     earlier, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
     recording = open_trace(flags.trace)
     given = (flags.output, flags.system, flags.timeout, flags.save_dir)
-    settings = continued(flags.settings, earlier, _preset(flags, invocation))
+    settings = continued(flags.settings, earlier)
     request = Request(text, settings, form, *given, earlier, log, wanted, flags.force, tuple(files), flags.when_full)
     try:
         return answer(request, recorded(invocation.source(target), recording))
@@ -280,7 +278,7 @@ def _answer(
 
 def _open_chat(source: SourceFactory, flags: Flags, wanted: Wanted, invocation: Invocation) -> int:
     conversation, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
-    settings = continued(flags.settings, conversation, _preset(flags, invocation))
+    settings = continued(flags.settings, conversation)
     screen_options = chosen_screen_options(flags.ascii, flags.reduced_motion, flags.no_mouse)
     screen_options = replace(screen_options, rendered=flags.rendered, gauges=flags.gauges)
     trace = open_trace(flags.trace)
@@ -295,7 +293,7 @@ def _chat_in_lines(source: SourceFactory, flags: Flags, wanted: Wanted, invocati
     if not flags.plain:
         remark("On this terminal (TERM=dumb) the chat is one in lines, as with --plain.")
     conversation, log = conversation_to_continue(flags.latest, flags.resume) or (None, None)
-    settings = continued(flags.settings, conversation, _preset(flags, invocation))
+    settings = continued(flags.settings, conversation)
     begin = _start(flags, conversation, wanted, invocation)
     trace = open_trace(flags.trace)
     from .plain.chat import PlainChat  # as the screen, where it opens
@@ -303,7 +301,7 @@ def _chat_in_lines(source: SourceFactory, flags: Flags, wanted: Wanted, invocati
     try:
         chat = PlainChat(
             recorded(source, trace), settings, log or SessionLog.create(), begin, flags.out or DEFAULT_OUT,
-            flags.when_full, flags.system,
+            flags.when_full,
         )  # fmt: skip
         return chat.run()
     finally:
@@ -316,12 +314,7 @@ def _start(flags: Flags, conversation: Conversation | None, wanted: Wanted, invo
         conversation,
         flags.resume == "",
         wanted,
-        invocation.config,
-        _preset(flags, invocation),
+        flags.system,
         tuple(str(Path(name)) for name in flags.files),
         models_of(flags, invocation),
     )
-
-
-def _preset(flags: Flags, invocation: Invocation) -> Preset | None:
-    return None if flags.preset is None else find_preset(flags.preset, invocation.config)

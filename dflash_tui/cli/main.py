@@ -114,12 +114,26 @@ def main(arguments: Sequence[str] | None = None, engine: Engine = local_source, 
     except OSError as error:
         silence_stdout()
         if error.filename is not None:
-            message, hint = f"{error.filename} can't be used: {error.strerror or error}.", "Correct it, and ask again."
-        else:  # stdout on a full disk, for one
-            message, hint = f"The output could not be written: {error.strerror or error}.", "Make room, and ask again."
-        return _give_up(Problem(message, hint, ExitCode.GENERATION))
+            what = f"{error.filename} can't be used: {error.strerror or error}."
+            return _give_up(Problem(what, "Correct it, and ask again."))
+        what = f"The output could not be written: {error.strerror or error}."  # stdout on a full disk, for one
+        return _give_up(Problem(what, "Make room, and ask again.", ExitCode.GENERATION))
     except Exception as error:
-        return _give_up(_unexpected(error))
+        return _give_up(_exhausted(error) or _unexpected(error))
+
+
+def _exhausted(error: Exception) -> Problem | None:
+    """What the machine, or a limit on it, refused to give; None for anything else."""
+    if "can't start new thread" in str(error):
+        what, hint = (
+            "The system gives the program no further thread.",
+            "Raise ulimit -u, or the container's pids limit.",
+        )
+    elif isinstance(error, MemoryError):
+        what, hint = "The system gives the program no further memory.", "Raise ulimit -v, or close other programs."
+    else:
+        return None
+    return Problem(what, f"{hint} Then start again.", ExitCode.DEVICE)
 
 
 def _unexpected(error: Exception) -> Problem:

@@ -15,7 +15,7 @@ from struct import unpack_from as unpack
 from typing import Any, NamedTuple
 
 from ..errors import Attach, WeightsFailure
-from .headers import Headers, TensorHeader, damaged
+from .headers import Headers, TensorHeader, damaged, require_readable
 from .pointers import refuse_pointer
 
 MAGIC, VERSIONS = b"GGUF", (2, 3)
@@ -80,6 +80,7 @@ def read_gguf(path: Path, whole: Collection[str] = ()) -> Gguf:
     """Reads a file's metadata and tensor headers; the lists named in ``whole`` are kept to their ends. Raises
     ``WeightsFailure`` for a damaged file."""
     refuse_pointer(path)
+    require_readable(path)
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return _Reader(path, content, whole).read()

@@ -97,14 +97,15 @@ def lone_tensors(folder: Path, known: Headers, names: Sequence[str]) -> Headers:
     return found
 
 
+MERGE = "Merge it into its model (merge_and_unload in peft), and save that."
 UNPICKLE = (
     "A pickle may run code, so none is opened here. Torch's reader of weights alone makes safetensors of one, in its"
     ' folder: python -c "import torch, safetensors.torch as s; s.save_file({name: each.clone().contiguous() for name,'
     " each in torch.load('pytorch_model.bin', 'cpu', weights_only=True).items()}, 'model.safetensors')\""
 )
 OTHER_FILES = (
-    ("adapter_config.json", "an adapter (LoRA)", "Merge it into its model (merge_and_unload in peft), and save that."),
-    ("adapter_model.*", "an adapter (LoRA)", "Merge it into its model (merge_and_unload in peft), and save that."),
+    ("adapter_config.json", "an adapter (LoRA)", MERGE),
+    ("adapter_model.*", "an adapter (LoRA)", MERGE),
     ("consolidated*", "weights in their makers' own layout", "Take the copy for transformers: model.safetensors."),
     ("pytorch_model*.bin", "weights as pickles (.bin)", UNPICKLE),
     ("*.bin", "weights as pickles (.bin)", UNPICKLE),
@@ -127,10 +128,8 @@ def no_weights(folder: Path) -> WeightsFailure:
 
 def read_file_headers(path: Path) -> Headers:
     """The headers of one file. They are kept: a plan and a loader ask for the same ones, up to 24,000."""
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise damaged(path, str(error)) from None
+    require_readable(path)
+    status = path.stat()
     return _file_headers(path, status.st_size, status.st_mtime_ns)
 
 
@@ -148,7 +147,8 @@ def _file_headers(path: Path, _size: int, _changed: int) -> Headers:
 
 @contextmanager
 def opened(path: Path, framework: str) -> Iterator[Any]:
-    """Opens a safetensors file for a block; raises ``WeightsFailure`` where it is damaged."""
+    """Opens a safetensors file for a block; raises ``WeightsFailure`` where it is damaged, or can't be read at all."""
+    require_readable(path)
     try:
         with safe_open(path, framework=framework) as file:
             yield file
@@ -169,6 +169,15 @@ def same_bytes(one: TensorHeader, other: TensorHeader) -> bool:
             if first.read(count) != second.read(count):
                 return False
     return True
+
+
+def require_readable(path: Path) -> None:
+    """Raises ``WeightsFailure`` for what is no file, or one that may not be read: safetensors calls both missing."""
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        what = f"{path} can't be read: {error.strerror or error}."
+        raise WeightsFailure(what, "It must be a file that you may read.") from None
 
 
 def damaged(path: Path, what: str) -> WeightsFailure:

@@ -17,7 +17,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file. Raises ``WeightsFailure`` when it can't be read or holds something else."""
     refuse_pointer(path)
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content = json.loads(path.read_text("utf-8-sig"))
     except OSError as error:
         raise WeightsFailure(
             f"{path} can't be read: {error.strerror}.", "The folder must hold a whole checkpoint."

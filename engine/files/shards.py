@@ -41,5 +41,6 @@ def _is_file_name(value: Any) -> bool:
     return (
         isinstance(value, str)
         and not any(sign in value for sign in "\0\\:")
-        and all(name not in ("", ".", "..") for name in value.split("/"))
+        and all(name not in ("", "..") for name in value.split("/"))
+        and not value.endswith(".")
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,6 +35,8 @@ def cached_names() -> list[str]:
 
 def names_in(cache: Path) -> list[str]:
     """The models whose folders lie in a cache; a folder of another kind of name is somebody else's."""
-    folders = sorted(folder.name for folder in cache.glob("models--*--*"))
+    folders = []
+    with suppress(OSError):  # of a cache that nobody may enter none is at hand
+        folders = sorted(folder.name for folder in cache.glob("models--*--*"))
     names = (name.removeprefix("models--").replace("--", "/", 1) for name in folders)
     return [name for name in names if _NAME.fullmatch(name)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -80,7 +81,7 @@ def find_pair(
     if weights is not None and (copy := copy_in(weights, target)) and (is_here(copy) or not is_here(target)):
         target = copy
     target_folder = finder.find(target)
-    own_drafter = drafter_in(Path(target).expanduser())
+    own_drafter = drafter_in(Path(os.path.expanduser(target)))
     if drafter is not None and drafter in (DFLASH, MTP):
         drafter_name: str | None = _own_drafter(target_folder, own_drafter, drafter)
     else:
@@ -102,9 +103,9 @@ def check_path(name: str) -> None:
     if not name.strip():
         raise WeightsFailure("The model's name is empty.", MODEL_NAMES)
     try:
-        folder = Path(name).expanduser()
+        folder = Path(os.path.expanduser(name))
         is_folder, is_file = folder.is_dir(), folder.is_file()
-    except (OSError, ValueError, RuntimeError) as error:  # too long, no text, another user's home
+    except (OSError, ValueError) as error:  # too long, or no text
         raise WeightsFailure(f"{name[:NAME_SHOWN]!r} can't be a model's name: {error}.", MODEL_NAMES) from None
     if is_folder:
         for candidate in (folder, folder / TARGET_PART):
@@ -138,7 +139,7 @@ def check_name(name: str, instead: Instead = INSTEAD_OF_TARGET) -> None:
     isn't given up for it. ``instead``: what people may do."""
     check_path(name)
     _require_package(name)
-    if Path(name).expanduser().exists() or name.lower() in SHORT_NAMES or name in OWN_DRAFTERS:
+    if Path(os.path.expanduser(name)).exists() or name.lower() in SHORT_NAMES or name in OWN_DRAFTERS:
         return
     if any(re.search(family.refused_names, name, re.IGNORECASE) for family in FAMILIES if family.refused_names):
         known = ", ".join(pair.target for pair in KNOWN_PAIRS)
@@ -248,7 +249,7 @@ def is_here(name: str) -> bool:
     require_settings()
     from .download import cached_folder
 
-    if Path(name).expanduser().is_dir() or (name in OWN_DRAFTERS and is_installed(name)):
+    if Path(os.path.expanduser(name)).is_dir() or (name in OWN_DRAFTERS and is_installed(name)):
         return True
     folder = cached_folder(name)
     return folder is not None and missing_weights(folder) is None
@@ -278,7 +279,7 @@ class _FolderFinder:
     def find(self, name: str, instead: Instead = INSTEAD_OF_TARGET) -> Path:
         """The folder of a model. It holds the config; weights that are missing come with ``fetch_rest``."""
         check_name(name, instead)
-        folder = Path(name).expanduser()
+        folder = Path(os.path.expanduser(name))
         if folder.is_dir():
             return target_in(folder)
         if folder.is_file():

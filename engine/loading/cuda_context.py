@@ -1,9 +1,11 @@
-"""Sets the GPU up while torch is being imported. Standard library only."""
+"""Sets the GPU up, and links torch's libraries, while something else is being imported. Standard library only."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
 
@@ -13,6 +15,13 @@ DRIVER = "libcuda.so.1"
 DRIVERS_FILES = (Path("/dev/nvidiactl"), Path("/dev/dxg"))
 """Files that exist where Linux, or Linux within Windows, has an NVIDIA driver."""
 
+TORCHS_LIBRARIES = {
+    "libtorch_global_deps.so": os.RTLD_NOW | os.RTLD_GLOBAL,
+    "libtorch_cpu.so": os.RTLD_NOW,
+    "libtorch_cuda.so": os.RTLD_NOW,
+}
+"""What ``import torch`` links, in its order and with its flags, up to what calls Python."""
+
 
 def has_driver() -> bool:
     """Whether this machine may have a GPU that we can use, by its files: no driver is asked."""
@@ -20,12 +29,14 @@ def has_driver() -> bool:
 
 
 def wake_gpu() -> Thread | None:
-    """Sets up the first GPU's primary context on the returned thread; None without a driver."""
+    """Sets up the first GPU's primary context on the returned thread, and links torch's libraries on another; None
+    without a driver."""
     if not has_driver():
         return None
     os.environ.setdefault("CUDA_MODULE_LOADING", "LAZY")  # what torch sets, too late for the driver
     thread = NativeThread(_retain_context, "gpu")
     thread.start()
+    NativeThread(_link_torch, "linking").start()
     return thread
 
 
@@ -38,3 +49,16 @@ def _retain_context() -> None:
     device, context = ctypes.c_int(), ctypes.c_void_p()
     if cuda.cuInit(0) == 0 and cuda.cuDeviceGet(ctypes.byref(device), 0) == 0:
         cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
+
+
+def _link_torch() -> None:
+    """Links libraries of torch, a fifth of its import, without the interpreter: a function that ctypes calls leaves it
+    to others, ``ctypes.CDLL`` and ``import`` don't."""
+    found = None if "torch" in sys.modules else find_spec("torch")
+    if found is None or not found.submodule_search_locations:
+        return
+    link = ctypes.CDLL(None).dlopen
+    link.argtypes, link.restype = (ctypes.c_char_p, ctypes.c_int), ctypes.c_void_p
+    for name, flags in TORCHS_LIBRARIES.items():
+        if not link(os.fsencode(Path(found.submodule_search_locations[0]) / "lib" / name), flags):
+            return

@@ -22,6 +22,8 @@ from .stored_weight import PLAIN, FileFormat, PackedRows, StorageKind, Stored, S
 
 SCALE_DTYPES = ("BF16", "F16", "F32")
 """Dtypes that scales may have."""
+FROM_ONE = "Take config.json and weights from one checkpoint, of a model that writes text."
+"""What helps where files are whole, and a config tells of others."""
 BLOCK = 32
 """Neighbours that share a scale in Q4_0, and in the INT4 that is made here."""
 
@@ -264,7 +266,7 @@ def file_format_of(
     return file, kind, dtype
 
 
-def wrong(message: str, hint: Text = DOWNLOAD_AGAIN) -> WeightsFailure:
+def wrong(message: str, hint: Text = FROM_ONE) -> WeightsFailure:
     return WeightsFailure(message, hint)
 
 

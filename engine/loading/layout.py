@@ -14,7 +14,7 @@ from torch import nn
 
 from ..commands import FORMAT_NAMES, MADE_FORMATS, WeightFormat
 from ..errors import Option, UsageFailure
-from ..files.headers import Headers, opened, same_bytes
+from ..files.headers import MERGE, Headers, opened, same_bytes
 from ..files.pinned_reader import DTYPES
 from ..kernels.weights.panels import DEPTH, ROWS
 from ..models.drafter import Drafter
@@ -43,6 +43,7 @@ NOT_OF_TEXT = ("rope_freqs.", "v.", "mm.", "a.")
 META = torch.device("meta")
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 EMBEDDING, HEAD = "embed_tokens.weight", "lm_head.weight"
+ALIKE = "Save the checkpoint again with all experts in one format."
 SAMPLED_ROWS = 64
 """Rows of a weight that are looked at to learn whether it lies on a grid."""
 
@@ -105,10 +106,11 @@ def tensor_names(family: Family, headers: Headers) -> Callable[[str], str]:
     if begin is None or not bare.endswith(EMBEDDING):
         return family.tensor_name
     usual = bare.removesuffix(EMBEDDING)
+    outside = next((each for each in (PLACES[begin], *PLACES.values()) if each + HEAD in headers), PLACES[begin])
 
     def name_of(parameter: str) -> str:
         name = family.tensor_name(parameter)
-        return begin + name.removeprefix(usual) if name.startswith(usual) else PLACES[begin] + name
+        return begin + name.removeprefix(usual) if name.startswith(usual) else outside + name
 
     return name_of
 
@@ -176,8 +178,7 @@ class _TensorFinder:
         if own and embedding is not None and not same_bytes(self._headers[name], embedding):
             raise wrong(
                 f"The checkpoint in {self._folder} has an output head of its own ({name}), and its config says that the"
-                " embedding is the head (tie_word_embeddings).",
-                "Take config.json and weights from one checkpoint.",
+                " embedding is the head (tie_word_embeddings)."
             )
 
     def _check_all_used(self) -> None:
@@ -189,6 +190,16 @@ class _TensorFinder:
                 f" {min(self._absent)} and {len(self._absent) - 1} more, and has {min(surplus)} and"
                 f" {len(surplus) - 1} more.",
                 "Take the checkpoint as it was published, or save it again with save_pretrained of transformers.",
+            )
+        if self._absent and all(name.endswith(HEAD) for name in self._absent):
+            raise wrong(
+                f"The checkpoint in {self._folder} has no output head ({self._absent[0]}), and its config says that the"
+                " embedding is none (tie_word_embeddings).",
+                "Save it again with its head (AutoModelForCausalLM of transformers), or take it as it was published.",
+            )
+        if adapter := min((name for name in surplus if ".lora_" in name), default=""):
+            raise wrong(
+                f"The checkpoint in {self._folder} holds an adapter (LoRA) among its tensors: {adapter}.", MERGE
             )
         for names, what in ((self._absent, "lacks"), (surplus, "has, against its config,")):
             if names:
@@ -229,7 +240,7 @@ class _TensorFinder:
             self._used.update(base + ending for ending in tensors)
         if len(kinds) > 1:
             first, second = list(kinds.values())[:2]
-            raise wrong(f"{first} and {second} are parts of one weight, and stored in different formats.")
+            raise wrong(f"{first} and {second} are parts of one weight, and stored in different formats.", ALIKE)
         if not kinds:
             return None
         return Stored(*next(iter(kinds)), shape, tuple(parts), transposed=transposed, block=self._weights_config.block)

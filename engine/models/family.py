@@ -131,6 +131,10 @@ class DrafterConfig(ABC):
         """Whether its layers read keys that the target keeps."""
         return False
 
+    def bytes_between(self, itemsize: int) -> int:
+        """Bytes that each graph in which it drafts needs of its own, for what its launches leave for one another."""
+        return 0
+
     def beside(self, target: TargetConfig) -> DrafterConfig:
         """The config with what only its target says."""
         return self

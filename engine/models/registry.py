@@ -16,7 +16,7 @@ from .qwen3_5 import QWEN3_5
 from .qwen3_5_moe import QWEN3_5_MOE
 from .qwen3_moe import QWEN3_MOE
 from .qwen3_next import QWEN3_NEXT
-from .unread_fields import refuse_unread
+from .unread_fields import OF_TARGETS, refuse_unread
 
 FAMILIES: list[Family] = [GEMMA4, LLAMA, QWEN3, QWEN3_5, QWEN3_5_MOE, QWEN3_MOE, QWEN3_NEXT, GPT_OSS]
 
@@ -52,7 +52,7 @@ def family_of(config: Json) -> Family:
                 " without a model for the bundled pair.",
             ),
         )
-    refuse_unread(Fields(text_config(config), "config.json"))
+    refuse_unread(Fields(text_config(config), "config.json"), OF_TARGETS)
     return family
 
 

@@ -47,11 +47,13 @@ NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "kv_lora_rank": (0,),
 }
 """The values of each field with which it changes nothing; null and a missing field never do."""
+OF_TARGETS: Mapping[str, tuple[Any, ...]] = {**NEUTRAL, "is_causal": (True,)}
+"""The same for targets: of the two, only drafters may see what comes later."""
 
 
-def refuse_unread(fields: Fields) -> None:
+def refuse_unread(fields: Fields, neutral_values: Mapping[str, tuple[Any, ...]] = NEUTRAL) -> None:
     """Raises ``WeightsFailure`` with the first field that would change what is computed."""
-    for name, neutral in NEUTRAL.items():
+    for name, neutral in neutral_values.items():
         value = fields.raw(name)
         if value is not None and not any(value == each and type(value) is type(each) for each in neutral):
             raise WeightsFailure(

@@ -108,7 +108,7 @@ def read_tokenizer(folder: Path) -> FileTokenizer | None:
 
 
 def _read(folder: Path) -> FileTokenizer | None:
-    about = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
+    about = json.loads((folder / "tokenizer_config.json").read_text("utf-8-sig"))
     kind, pipelines = about["tokenizer_class"].removesuffix("Fast"), _pipelines()
     if kind not in pipelines or any(about.get(name) for name in ASK_FOR_MORE):
         return None

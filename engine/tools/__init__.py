@@ -1,1 +1,1 @@
-"""Tools that people run beside the chat: the doctor, and the GPUs in a machine."""
+"""Tools that people run beside the chat: the doctor, the GPUs in a machine, and which model to suggest."""

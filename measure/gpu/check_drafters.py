@@ -3,8 +3,9 @@
 
 Random weights at the published geometries, beside targets of which only the tables exist: nothing else is built. Prints
 for each what a draft takes, replayed from a graph, against the time that memory takes for its bytes and 8 us for each
-of its launches, and what the ingestion before it takes; and whether device and host draft alike from the same caches,
-which rounding may keep them from in bf16. Exit code 1 when something is off.
+of its launches, and what the ingestion before it takes; and whether the host in fp32 would have drafted each token, and
+each choice of a tree, behind the device's own token before, or lacks no more for it than rounding costs at that
+position (``draft_scores``). Exit code 1 when something is off.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from torch import Tensor
 from torch._C._autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
-from engine.kernels.round.choices import CANDIDATES
+from engine.kernels.round.choices import CANDIDATES, DraftChoices
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.plain import PlainWeight
 from engine.kv_cache.cache import Cache
@@ -41,6 +42,7 @@ from engine.models.family import DrafterConfig, OwnTables
 from engine.models.packed import hold
 from engine.models.registry import drafter_config_of
 from engine.models.target import TargetModel
+from measure.gpu.draft_scores import Verdict, host_of, verdicts
 from measure.gpu.report import Report
 from measure.quick import parse
 
@@ -179,14 +181,13 @@ class Built:
     rows: RoundRows
     features: Tensor
     """[16, taps * hidden]: those of committed rows."""
+    choices: DraftChoices | None
+    """Of trees; None for one that drafts chains alone."""
     max_context: int
 
     @property
     def head_bytes(self) -> int:
         return self.drafter.plain_head(self.target).values.nbytes
-
-    def new_cache(self) -> Cache:
-        return new_cache(self.drafter, self.max_context, self.features)
 
 
 def new_cache(drafter: Drafter, max_context: int, like: Tensor) -> Cache:
@@ -208,8 +209,8 @@ def config_of(case: Published, target: TargetModel) -> DrafterConfig:
 
 
 @torch.inference_mode()
-def build(case: Published, in_8_bits: bool, device: torch.device, max_context: int) -> Built:
-    generator, dtype = torch.Generator(device).manual_seed(0), compute_dtype(device)
+def build(case: Published, in_8_bits: bool, device: torch.device, dtype: torch.dtype, max_context: int) -> Built:
+    generator = torch.Generator(device).manual_seed(0)
 
     def bring(model: TargetModel | Drafter, wanted: Callable[[str], bool]) -> None:
         for name, parameter in list(model.named_parameters()):
@@ -238,8 +239,9 @@ def build(case: Published, in_8_bits: bool, device: torch.device, max_context: i
     tokens = torch.zeros(MAX_ROWS, dtype=torch.int64, device=device)
     head = drafter.head_in_8_bits(target) if in_8_bits else None
     cache = new_cache(drafter, max_context, features)
-    drafting = drafter.draft_pass(target, cache, DraftBinding(features, tokens, rows, head=head))
-    return Built(drafter, target, drafting, cache, rows, features, max_context)
+    choices = DraftChoices.allocate(device, conditioned=True) if drafter.conditioned else None
+    drafting = drafter.draft_pass(target, cache, DraftBinding(features, tokens, rows, head=head, choices=choices))
+    return Built(drafter, target, drafting, cache, rows, features, choices, max_context)
 
 
 def bytes_of_draft(built: Built, count: int, in_8_bits: bool) -> int:
@@ -264,20 +266,26 @@ def bytes_of_draft(built: Built, count: int, in_8_bits: bool) -> int:
 
 
 @torch.inference_mode()
-def drafted_alike(built: Built, count: int, anchor: int) -> int:
-    """How many first tokens of a draft are the same on device and host, behind the same committed rows."""
+def compared(built: Built, count: int, in_8_bits: bool, anchor: int = 7) -> list[Verdict]:
+    """What the host says of a device's draft behind the same committed rows."""
     drafting, features = built.drafting, built.features[:COMMITTED]
-    for cache in (of_host := built.new_cache(), built.cache):
-        built.drafter.ingest(features, cache)  # as of a prompt
-    built.drafter.ingest(features, of_host)
+    built.drafter.ingest(features, built.cache)  # as of a prompt
     built.rows.ingest_start.fill_(COMMITTED)
     drafting.ingest()
-    wanted = built.drafter.draft(built.target, anchor, count + 1, of_host).ids.tolist()
     built.rows.cursor.fill_(2 * COMMITTED)
     drafting.block[0] = anchor
+    if built.choices is not None:
+        drafting.draft(count, tree=True)
     drafting.draft(count)
-    found = drafting.out.token[:count].tolist()
-    return next((place for place in range(count) if wanted[place] != found[place]), count)
+    hosts = []
+    for dtype in (torch.float32, features.dtype):
+        rows = features.to(dtype)
+        host = host_of(built.drafter, built.target, in_8_bits, dtype, new_cache(built.drafter, built.max_context, rows))
+        for _ in range(2):
+            host.drafter.ingest(rows, host.cache)
+        hosts.append(host)
+    exact, rounded = hosts
+    return list(verdicts(exact, rounded, anchor, drafting.out.token[:count].tolist(), built.choices))
 
 
 def launches_of(work: Callable[[], None], device: torch.device) -> int:
@@ -293,10 +301,11 @@ def launches_of(work: Callable[[], None], device: torch.device) -> int:
 def compile_kernels(name: str, in_8_bits: bool, context: int) -> None:
     """In a process of its own, so that all are compiled at once: what is compiled lies on the disk for the others."""
     case, device = DRAFTERS[name], torch.device("cuda")
-    built = build(case, in_8_bits, device, context + 4 * MAX_ROWS)
+    built = build(case, in_8_bits, device, compute_dtype(device), context + 4 * MAX_ROWS)
     with torch.inference_mode():
         built.drafting.ingest()
         built.drafting.draft(case.drafts)
+        built.drafting.draft(case.drafts, tree=built.choices is not None)
         torch.cuda.synchronize()
 
 
@@ -305,11 +314,11 @@ def check(name: str, in_8_bits: bool, pace: float, options: argparse.Namespace, 
     device, case = torch.device(options.device), DRAFTERS[name]
     if options.quick:
         case = Published(TINY, case.drafts, in_small(case.config))
-    built = build(case, in_8_bits, device, options.context + 4 * MAX_ROWS)
-    same = drafted_alike(built, case.drafts, anchor=7)
-    exact = built.features.dtype == torch.float32 and not in_8_bits
+    dtype = torch.bfloat16 if options.bf16 else compute_dtype(device)
+    built = build(case, in_8_bits, device, dtype, options.context + 4 * MAX_ROWS)
     what = f"{name}, {8 if in_8_bits else 16} bits"
-    report.line(what, f"{same} of {case.drafts} tokens as the host", same == case.drafts or not exact)
+    for verdict in compared(built, case.drafts, in_8_bits):
+        report.line(f"{what}, {verdict.what}", str(verdict), verdict.holds)
     if device.type != "cuda":
         return
     built.rows.cursor.fill_(options.context)
@@ -331,6 +340,7 @@ def main() -> int:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--only", choices=tuple(DRAFTERS), nargs="+", default=list(DRAFTERS), metavar="NAME")
     parser.add_argument("--bits", type=int, choices=(8, 16), nargs="+", default=[16, 8])
+    parser.add_argument("--bf16", action="store_true", help="on a CPU, too, where it is slow")
     parser.add_argument("--context", type=int, default=2048, help="committed positions before a draft")
     parser.add_argument("--out", type=Path, help="write JSON there as well")
     options = parse(parser, "--device cpu --context 40 --bits 16", kernels=True)

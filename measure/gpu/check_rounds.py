@@ -31,7 +31,7 @@ from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.kernels.weights.kinds import MAKERS
 from engine.kv_cache.delta_state import DeltaState, RecurrentState
-from engine.lab.bench.shapes import SHAPES, TINY_RECURRENT, read_shape
+from engine.lab.bench.shapes import SHAPES, read_shape
 from engine.lab.bench.weights import random_pair
 from engine.loading.checkpoint import load_drafter, load_target
 from measure.gpu.report import Report
@@ -276,7 +276,7 @@ def held_out_prompts(count: int) -> list[list[int]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--shape", choices=(*SHAPES, TINY_RECURRENT, "none"), default="26B-A4B")
+    parser.add_argument("--shape", choices=(*SHAPES, "none"), default="26B-A4B")
     parser.add_argument("--weights", choices=list(MAKERS), default="bf16", help="how the target's lie in memory")
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--tokens", type=int, default=150)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
@@ -11,6 +14,7 @@ from dflash_tui.cli.flags.config_files import settable
 from dflash_tui.cli.flags.options import variable_of
 from dflash_tui.cli.invocation import COMPLETION
 from dflash_tui.core.exit_codes import ExitCode
+from dflash_tui.core.files.places import settle_home
 from dflash_tui.core.settings.config import CONFIG_VARIABLE
 
 from .conftest import Program
@@ -36,6 +40,41 @@ def seed(program: Program, *flags: str) -> int:
     assert program.code == ExitCode.OK, program.err
     (ask,) = program.engine.asked
     return ask.settings.seed
+
+
+def test_a_home_that_one_may_not_enter_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As in a container that runs as somebody else than its files are for."""
+    stat = os.stat
+
+    def refusing(path: Any, **how: Any) -> os.stat_result:
+        if path == f"{tmp_path}/.":
+            raise PermissionError(13, "Permission denied", path)
+        return stat(path, **how)
+
+    monkeypatch.setattr(os, "stat", refusing)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settle_home()
+    assert Path(os.environ["HOME"]) == tmp_path / f"dflash-chat-{os.getuid()}"
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (RuntimeError("can't start new thread"), ExitCode.DEVICE),
+        (MemoryError(), ExitCode.DEVICE),
+        (PermissionError(13, "Permission denied", "/x"), ExitCode.USAGE),
+        (OSError(28, "No space left on device"), ExitCode.GENERATION),
+    ],
+)
+def test_what_a_machine_refuses_has_its_code(
+    program: Program, own: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, code: ExitCode
+) -> None:
+    def refused(options: object) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(program, "engine_of", refused)
+    assert program.run("-p", "hi").code == code, program.err
 
 
 def test_the_nearer_word_wins(program: Program, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:

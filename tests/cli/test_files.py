@@ -1,4 +1,4 @@
-"""Files, presets, system prompts in files, and a full context, on the command line."""
+"""Files, system prompts in files, and a full context, on the command line."""
 
 from __future__ import annotations
 

@@ -52,6 +52,7 @@ def test_a_lesson_can_be_exported_whole() -> None:
 
 
 def test_no_row_of_a_table_is_wrapped_where_a_lesson_is_lines() -> None:
+    assert max(map(width_of, to_text(document_of(open_tour()), 60).split("\n"))) == 60, "as a terminal has room"
     lines = to_text(document_of(open_lesson())).split("\n")
     (head,) = [index for index, line in enumerate(lines) if line.endswith("passes") and "a guess is made from" in line]
     rows = lines[head + 1 : lines.index("", head)]

@@ -38,7 +38,7 @@ def test_choices_behind_each_candidate_are_those_of_the_definition(
     out = replace(HeadOutput.allocate(drafted, TILES, CPU), ids=ids)
     head_rows(rows, PlainWeight(embedding), None, out, TILES)
     assert out.logits is not None
-    expected, found = reference_candidates(out.logits[:count], rest=True), Candidates.allocate(count, CPU)
+    expected, found = reference_candidates(out.logits[:count], rest=True), Candidates.allocate(count, CPU, rest=True)
     pick_candidates(out, found, TILES)
     assert torch.equal(found.tokens, expected.tokens) and torch.equal(found.logits, expected.logits)
     assert found.rest is not None and expected.rest is not None

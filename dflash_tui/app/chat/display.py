@@ -381,13 +381,11 @@ class ChatDisplay(DeskScreen):
         hint = self.focused.hint if isinstance(self.focused, Slider) else ""
         facts = status_facts(self.desk, self.viewer, hint)
         self.query_one(StatusLine).show(facts)
-        self.query_one(Header).tell_system(self.chat.system, self.desk.presets.name)
+        self.query_one(Header).tell_system(self.chat.system)
 
     def _tell_log_failure(self) -> None:
         trace = self.queue.trace
         failure = self.queue.log.failure or (trace.failure if trace else None)
         if failure and not self._log_failure_told:
             self._log_failure_told = True
-            self.notify(
-                failure, title="The conversation is not being recorded", severity="error", timeout=12, markup=False
-            )
+            self.notify(failure, title="Not saved", severity="error", timeout=12, markup=False)

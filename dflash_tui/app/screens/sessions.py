@@ -93,10 +93,7 @@ class SessionsScreen(PickerScreen[SessionSummary]):
             self._sessions = [session for session in sessions if session.path != self._open_now]
             if unreadable:
                 self.notify("\n".join(unreadable[:UNREADABLE]), timeout=8, markup=False)
-        self.turns = {}
-        for hit in self._search.known(words):
-            if not self.turns.get(hit.path):
-                self.turns[hit.path] = hit.turn
+        self.turns = self._search.known(words)
         return [session for session in self._sessions if session.matches(words) or session.path in self.turns]
 
     def describe(self, entry: SessionSummary) -> Content:

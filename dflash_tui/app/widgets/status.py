@@ -58,18 +58,18 @@ class Header(Widget):
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self.ready: EngineReady | None = None
-        self._system = self._preset = ""
+        self._system = ""
 
     def show(self, ready: EngineReady | None) -> None:
         """Show the pair of models that is ready; ``ready`` is None while one loads."""
         self.ready = ready
         self.refresh()
 
-    def tell_system(self, prompt: str | None, preset: str = "") -> None:
-        """Show the system prompt that the next question is asked under, or the preset that it is from."""
+    def tell_system(self, prompt: str | None) -> None:
+        """Show the system prompt that the next question is asked under."""
         text = sanitise(" ".join((prompt or "").split()))
-        if (text, preset) != (self._system, self._preset):
-            self._system, self._preset = text, sanitise(preset)
+        if text != self._system:
+            self._system = text
             self.refresh()
 
     def render(self) -> Content:
@@ -93,12 +93,7 @@ class Header(Widget):
         return Content.assemble(name, pair, (system + " " * gap + where, "$verdict-pending"))
 
     def _system_text(self, room: int) -> str:
-        """The system prompt, or the preset's name, cut to ``room`` cells; in too few of them, only that there is
-        one."""
-        if self._preset:
-            text = f"  preset: {self._preset}"
-            text = text if cell_len(text) <= room else f"  {self._preset}"
-            return text if cell_len(text) <= max(room, 3) else f"{set_cell_size(text, room - 1)}…"
+        """The system prompt, cut to ``room`` cells; in too few of them, only that there is one."""
         if not self._system:
             return ""
         text = f"  system: {self._system}"

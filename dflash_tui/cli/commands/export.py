@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from shutil import get_terminal_size
 from textwrap import shorten
 from typing import TYPE_CHECKING, get_args
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 TEXT = "text"
 TITLE = 72
 """Characters of a page's title at most: it is what was asked first."""
+WIDEST = 1000
+"""Cells of a line where no terminal shows it: as many as the text takes."""
 FORMAT = click.option("--format", "wanted", type=click.Choice([*FORMATS, TEXT]), help="Else from the file's name.")
 OUTPUT = click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
 FORCE = click.option("--force", is_flag=True, help="Replace the file if there is one.")
@@ -52,7 +55,7 @@ def print_or_write(document: ExportedPage, wanted: str | None, output: Path | No
         if sys.stdout.isatty() and chosen != TEXT:
             raise Problem(f"A terminal can't show {chosen}.", "Name a file with -o, or send it into a pipe.")
         standard = StandardOutput()
-        standard.write(_rendered(document, chosen))
+        standard.write(_rendered(document, chosen, get_terminal_size().columns if sys.stdout.isatty() else WIDEST))
         standard.close()
         return
     write_file(output, _rendered(document, chosen), force)
@@ -73,12 +76,12 @@ def _format_of(output: Path | None) -> str:
     )
 
 
-def _rendered(document: ExportedPage, wanted: str) -> str:
+def _rendered(document: ExportedPage, wanted: str, room: int = WIDEST) -> str:
     from dflash_tui.core.export.formats import render
     from dflash_tui.core.export.text import to_text
 
     chosen: Format | None = next((each for each in get_args(Format) if each == wanted), None)
-    return to_text(document) if chosen is None else render(document, chosen)
+    return to_text(document, room) if chosen is None else render(document, chosen)
 
 
 def write_file(path: Path, text: str, force: bool) -> None:

@@ -15,13 +15,11 @@ from engine.hub.fetching import Fetching
 from engine.hub.pairs import KNOWN_PAIRS, copy_in, find_pair
 from engine.hub.sizes import size_of
 from engine.tools.gpus import first_gpu
+from engine.tools.suggestion import CONTEXT
 
 from ..flags.completing import among, published
 from ..headless.status import LoggedProgress
 from ..terminal.saying import remark, say_path
-
-CONTEXT = 32_768
-"""Tokens of context for which there must be room."""
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

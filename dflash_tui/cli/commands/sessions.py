@@ -22,7 +22,6 @@ from dflash_tui.core.sessions.archive import (
 from dflash_tui.core.sessions.search import conversations
 from dflash_tui.core.sessions.sessions import Conversation, SessionLog
 from dflash_tui.core.settings.decoding import of_flags, restored
-from dflash_tui.core.settings.presets import Preset
 from dflash_tui.core.text.counted import counted
 from dflash_tui.core.text.harmless import in_line
 from engine.commands import GenerationSettings
@@ -91,15 +90,11 @@ def conversation_to_continue(latest: bool, id: str | None) -> tuple[Conversation
     return reopen(find_session(id)) if id else reopen_latest()
 
 
-def continued(
-    settings: GenerationSettings, conversation: Conversation | None, preset: Preset | None = None
-) -> GenerationSettings:
-    """``settings``, those that were neither typed nor named by a typed preset as the conversation was left with."""
+def continued(settings: GenerationSettings, conversation: Conversation | None) -> GenerationSettings:
+    """``settings``, those that were not typed as the conversation was left with."""
     if conversation is None:
         return settings
-    given = (*typed_flags(), *(preset.values if preset is not None else ()))
-    typed = of_flags(dict.fromkeys(given))
-    return restored(settings, conversation.settings, typed)
+    return restored(settings, conversation.settings, of_flags(dict.fromkeys(typed_flags())))
 
 
 def _open(id: str) -> Conversation:

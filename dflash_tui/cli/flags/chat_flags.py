@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
-
-import click
-from click.core import ParameterSource
 
 from dflash_tui.core.attachments.attachment import Attachment
 from dflash_tui.core.attachments.attachment_reader import read_file
@@ -18,8 +15,8 @@ from dflash_tui.core.race.lanes import LOOKUP
 from dflash_tui.core.settings.addresses import address_named, address_of, is_address, looks_like_host
 from dflash_tui.core.settings.config import Config, Gauges
 from dflash_tui.core.settings.decoding import SETTINGS, of_flags
-from dflash_tui.core.settings.presets import Preset, find_preset, read_system
 from dflash_tui.core.settings.servers import Dialect
+from dflash_tui.core.settings.system import read_system
 from dflash_tui.core.source import Feature, Wanted
 from dflash_tui.sources import Target
 from engine.commands import (
@@ -49,7 +46,6 @@ def wanted_by(typed: Collection[str]) -> Wanted:
     return {feature: f"--{name.replace('_', '-')}" for feature, name in flags.items() if name in typed}
 
 
-_TYPED = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
 HELP_HINT = "dflash-chat --help and dflash-chat help list the flags."
 
 
@@ -65,7 +61,6 @@ class Flags:
     as_json: bool
     stream_json: bool
     system: str | None
-    preset: str | None
     files: tuple[str, ...]
     force: bool
     when_full: WhenFull
@@ -96,13 +91,17 @@ class Flags:
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Flags:
-        """The flags out of click's values. Raises :class:`Problem` for one out of range."""
+        """The flags out of click's values, with the system prompt itself in the place of its file's name. Raises
+        :class:`Problem` for one out of range, and ``AttachmentError``."""
         flags = {setting.flag for setting in SETTINGS}
         try:
             settings = GenerationSettings(**of_flags(values))
         except ValueError as error:
             raise value_problem(error, f"Choose a value in that range; {HELP_HINT}") from error
-        return cls(settings=settings, **{name: value for name, value in values.items() if name not in flags})
+        given = {name: value for name, value in values.items() if name not in flags}
+        if given["system"] is not None:
+            given["system"] = read_system(given["system"])
+        return cls(settings=settings, **given)
 
     def engine_options(self) -> EngineOptions:
         """What the engine is started with. Raises :class:`Problem` for a model's name that can only be a question."""
@@ -170,20 +169,6 @@ def _check_names(model: str | None, drafter: str | None) -> None:
     for name, instead in ((model, INSTEAD_OF_TARGET), (drafter, INSTEAD_OF_DRAFTER)):
         if is_a_name(name):
             check_name(name, instead)
-
-
-def apply_preset(flags: Flags, config: Config) -> Flags:
-    """``flags`` with what ``--preset`` says where nothing was typed, and with the system prompt itself in the place of
-    its file's name. Raises ``PresetError`` and ``AttachmentError``."""
-    if flags.system is not None:
-        flags = replace(flags, system=read_system(flags.system))
-    if flags.preset is None:
-        return flags
-    context = click.get_current_context()
-    preset = find_preset(flags.preset, config)
-    values = {name: value for name, value in preset.values.items() if context.get_parameter_source(name) not in _TYPED}
-    restricted = Preset(preset.name, values)
-    return replace(flags, system=restricted.system or flags.system, settings=restricted.applied(flags.settings))
 
 
 def attached_files(names: Sequence[str]) -> tuple[Attachment, ...]:

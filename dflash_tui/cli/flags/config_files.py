@@ -12,14 +12,12 @@ import click
 
 from dflash_tui.core.settings.addresses import table_problems
 from dflash_tui.core.settings.config import (
-    PRESETS_TABLE,
     SERVERS_TABLE,
     Config,
     ConfigError,
     read_user,
 )
 from dflash_tui.core.settings.decoding import SETTINGS
-from dflash_tui.core.settings.presets import preset_problems
 
 from ..problems import Problem
 from .options import Flag
@@ -59,15 +57,13 @@ def problems(program: click.Command, config: Config) -> Iterator[str]:
     known = settable(program)
     for name, entry in config.settings.items():
         if name not in known:
-            near = get_close_matches(name, [*known, SERVERS_TABLE, PRESETS_TABLE], 1)
+            near = get_close_matches(name, [*known, SERVERS_TABLE], 1)
             hint = f"; do you mean {near[0]}?" if near else "; dflash-chat help lists the flags, by whose names they go"
             yield f"{entry.location}: there is no setting {name}{hint}"
         elif complaint := _complaint(known[name], entry.value):
             yield f"{entry.location}: {name} {complaint}"
     for name, table in config.servers.items():
         yield from table_problems(name, table)
-    for name, table in config.presets.items():
-        yield from preset_problems(name, table)
 
 
 def _complaint(parameter: click.Parameter, value: Any) -> str:

@@ -54,12 +54,10 @@ class PlainChat:
         begin: Start,
         out_dir: Path,
         when_full: WhenFull = "stop",
-        system: str | None = None,
     ) -> None:
-        """``when_full``: what to do where nobody can be asked, as ``--when-full`` says it; ``system``: the system
-        prompt that was asked for."""
+        """``when_full``: what to do where nobody can be asked, as ``--when-full`` says it."""
         self._terminal = Terminal()
-        self._files, self._system = begin.files, system
+        self._files = begin.files
         when_full = "ask" if self._terminal.asks_back else when_full
         self.desk = Desk(source, settings, EventQueue(log), begin, out_dir, self, when_full)
         self.chat = self.desk.chat
@@ -92,7 +90,6 @@ class PlainChat:
     def _begin(self) -> None:
         begin = self.desk.begin
         self.desk.begin_chat()
-        self.chat.system = self._system or self.chat.system
         self._follow()
         if problem := lacking(self.desk.source, begin.wanted):
             raise problem

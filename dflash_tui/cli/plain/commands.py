@@ -55,12 +55,11 @@ def version(desk: Desk, argument: Argument) -> None:
 
 
 def settings(desk: Desk, _: Argument) -> None:
-    """Say which settings, system prompt and preset are in force."""
+    """Say which settings and system prompt are in force."""
     for name, value in desk.chat.settings.to_dict().items():
         shown = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
         desk.face.say(f"{name.replace('_', ' ')}: {shown}")
     desk.face.say(f"system prompt: {desk.chat.system or 'none'}")
-    desk.face.say(f"preset: {desk.presets.name or 'none'}")
 
 
 def context(desk: Desk, _: Argument) -> None:

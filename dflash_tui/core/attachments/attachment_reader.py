@@ -46,10 +46,10 @@ def read_file(path: Path, name: str | None = None) -> Attachment:
     """Read the file at a path. ``name``: what it is called, if not by its path. Raises :class:`AttachmentError`."""
     shown = one_line(name or str(path))
     try:
-        data = _read(path.expanduser(), shown)
+        data = _read(Path(os.path.expanduser(path)), shown)
     except FileNotFoundError:
         raise NoSuchFile(f"There is no file {shown}.", "Correct the path, or leave the file out.") from None
-    except (OSError, RuntimeError, ValueError) as error:  # a loop of links in expanduser, a NUL in the name
+    except (OSError, ValueError) as error:  # a NUL in the name, for one
         raise AttachmentError(f"{shown} can't be read: {_reason(error)}.", "Name a file that you may read.") from None
     return Attachment(shown, _decoded(data, shown))
 
@@ -148,7 +148,7 @@ def _reason(error: Exception) -> str:
         if error.errno == errno.ELOOP:
             return "its symbolic links lead in a circle"
         return (error.strerror or str(error)).lower()
-    return "its links lead in a circle" if isinstance(error, RuntimeError) else "its name is no path"
+    return "its name is no path"
 
 
 def checked(files: Sequence[Attachment], limit: int, count: Count) -> tuple[Attachment, ...]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from engine.commands import Adjust, Ask, Command, GenerationSettings, Message, Stop
 from engine.events import EngineError, EngineReady, TurnFinished, TurnStarted
@@ -25,8 +25,7 @@ from engine.rounds.store import RoundStore
 
 from ..attachments.attachment import Attachment, without_files
 from ..sessions.sessions import Conversation, SessionLog
-from ..settings.presets import Preset
-from ..source import Feature, Happening, Rewind
+from ..source import Happening, Rewind
 from .folds import behind_question
 from .question_context import NOTHING, QuestionContext, messages_of
 from .reducer import Reducer
@@ -243,21 +242,6 @@ class Chat:
                 self._send(replace(change, turn=self._asked.turn))
             else:
                 self._asked = replace(self._asked, settings=self._asked.settings.with_changes(change))
-
-    def take_preset(
-        self, preset: Preset | None, at_start: GenerationSettings, require: Callable[[Feature], None]
-    ) -> None:
-        """Its system prompt and settings from the next question on; None: ``at_start`` and no system prompt.
-        ``require`` raises for what the source lacks; then nothing changes."""
-        wanted = at_start if preset is None else preset.applied(self.settings)
-        if preset is not None and preset.system is not None:
-            require("system")
-        for name, value in wanted.to_dict().items():
-            if value != getattr(self.settings, name):
-                require(cast(Feature, name))  # features have the names of settings
-        if preset is None or preset.system is not None:
-            self.system = None if preset is None else preset.system
-        self.settings = wanted
 
     # Other conversations
 

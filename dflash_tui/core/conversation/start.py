@@ -9,8 +9,6 @@ from engine.events import EngineReady
 
 from ..sessions.prompts import PromptHistory
 from ..sessions.sessions import Conversation
-from ..settings.config import Config
-from ..settings.presets import Preset
 from ..source import SourceFactory, Wanted
 
 
@@ -39,10 +37,8 @@ class Start:
     """Whether to ask at once which conversation to resume."""
     wanted: Wanted = field(default_factory=dict)
     """The settings that the user asked for on the command line."""
-    config: Config = field(default_factory=Config)
-    """Its presets can be chosen in the chat."""
-    preset: Preset | None = None
-    """The one that was chosen; its settings are in force already."""
+    system: str | None = None
+    """The system prompt that was asked for."""
     files: tuple[str, ...] = ()
     """Paths that go with the first question."""
     models: Models | None = None

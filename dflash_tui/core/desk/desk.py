@@ -28,8 +28,8 @@ from ..text.counted import counted
 from .context_fit import ContextFit, WhenFull
 from .event_queue import EventQueue
 from .face import Face
+from .makers import Makers
 from .model_switch import ModelSwitch
-from .presets import Presets
 from .question_files import QuestionFiles
 
 
@@ -53,7 +53,7 @@ class Desk:
         self.chat = Chat(settings, self._send, lambda: queue.log, queue.rounds_of)
         self.fit = ContextFit(self.chat, face, lambda: self.source.capabilities, self.new, when_full)
         self.files = QuestionFiles(self.chat, self.fit, face.say)
-        self.presets = Presets(self.chat, begin)
+        self.makers = Makers(self.chat)
         self.editing: int | None = None
         """The number of the question that the user is writing anew; None while there is none."""
         self._turned: tuple[int, NodePart] | None = None
@@ -77,10 +77,10 @@ class Desk:
         self.source.send(command)
 
     def begin_chat(self) -> None:
-        """Show the conversation that goes on, if one does, and take over the preset of the start."""
+        """Show the conversation that goes on, if one does, and take over the system prompt that was asked for."""
         if self.begin.conversation is not None:
             self._resume(self.begin.conversation)
-        self.presets.begin(resumed=self.begin.conversation is not None)
+        self.chat.system = self.begin.system or self.chat.system
 
     def leave(self) -> None:
         """Tell the source to end the answer that runs, and itself."""
@@ -221,7 +221,7 @@ class Desk:
         """Take note that a source can answer; whoever applies events calls this."""
         self._tell_other_model()
         self.models.ready(self.chat, ready)
-        if (words := self.presets.makers_words(ready)) and words != self._told_of_makers:
+        if (words := self.makers.words(ready)) and words != self._told_of_makers:
             self._told_of_makers = words
             self.face.say(words, "end")
 

@@ -16,12 +16,9 @@ STATE_VARIABLE = "DFLASH_CHAT_STATE"
 
 
 def settle_home() -> None:
-    """Give a user without a home folder, as in a container whose user has no entry, one among temporary files:
-    libraries would make folders called ~ otherwise."""
-    try:
-        Path.home()
-    except RuntimeError:
-        folder = home()
+    """Give a user without a home folder, or with one that they may not enter, as in containers that run as somebody
+    else, one among temporary files: libraries would fail, or make folders called ~."""
+    if (folder := home()) != Path(os.path.expanduser("~")):
         with suppress(OSError):
             folder.mkdir(mode=0o700, exist_ok=True)
         os.environ["HOME"] = str(folder)
@@ -30,10 +27,10 @@ def settle_home() -> None:
 def state_directory() -> Path:
     """What the program keeps for the user: ``$DFLASH_CHAT_STATE``, else the platform's place for such things."""
     if root := os.environ.get(STATE_VARIABLE):
-        return Path(root).expanduser()
+        return Path(os.path.expanduser(root))
     from platformdirs import user_state_dir  # recordings are made where the engine's own needs are all there is
 
-    return Path(user_state_dir("dflash-chat", appauthor=False)).expanduser()
+    return Path(os.path.expanduser(user_state_dir("dflash-chat", appauthor=False)))
 
 
 def sessions_directory() -> Path:

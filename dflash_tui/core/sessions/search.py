@@ -7,43 +7,17 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, islice
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from ..files.places import sessions_directory
-from ..text.harmless import without_surrogates
 from .archive import SessionSummary, survey
 from .sessions import SUFFIX, load_session
 
-MOST = 500
-"""How many hits are given at most."""
 MOST_KEPT = 4096
 """How many conversations stay in memory."""
 _WORD = re.compile(r'"[^"]+"|\S+')
-
-HitField = Literal["question", "answer", "name"]
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A place where all the words were said."""
-
-    path: Path
-    name: str
-    """The conversation's name."""
-    turn: int
-    """The turn's number; 0 for the name of the whole conversation."""
-    part: HitField
-    text: str
-
-
-class _Said(NamedTuple):
-    turn: int
-    part: HitField
-    text: str
 
 
 class _File(NamedTuple):
@@ -53,19 +27,20 @@ class _File(NamedTuple):
 
 
 class Search:
-    """Everything said in the conversations of a folder."""
+    """Everything said in the conversations of a folder. What is found is, by conversation, the latest first, the latest
+    turn at which all words were said; 0 where they stand in its name alone. Words may be cut short; “several in quotes”
+    stand as they are."""
 
     def __init__(self, directory: Path | None = None) -> None:
         self._directory = directory or sessions_directory()
         self._read: list[_File] = []
 
-    def find(self, words: str) -> Iterator[Hit]:
-        """The places where all of ``words`` were said, those of the latest conversation first. Words may be cut short;
-        “several in quotes” stand as they are."""
+    def find(self, words: str) -> dict[Path, int]:
+        """Where all of ``words`` were said."""
         return _found(_files(self._directory), words)
 
-    def known(self, words: str) -> Iterator[Hit]:
-        """The hits in what :meth:`read` has read so far."""
+    def known(self, words: str) -> dict[Path, int]:
+        """Where they were said in what :meth:`read` has read so far."""
         return _found(tuple(self._read), words)
 
     def read(self) -> Iterator[int]:
@@ -80,9 +55,9 @@ class Search:
 def conversations(words: str = "", directory: Path | None = None) -> tuple[list[SessionSummary], list[str]]:
     """The conversations in which all of ``words`` were said, or all of them, the latest first; and why others can't be
     read."""
-    hit_paths = {hit.path for hit in Search(directory).find(words)} if words else set()
+    found = Search(directory).find(words)
     readable, unreadable = survey(directory)
-    return [each for each in readable if each.matches(words) or each.path in hit_paths], unreadable
+    return [each for each in readable if each.matches(words) or each.path in found], unreadable
 
 
 def _wanted(words: str) -> list[str]:
@@ -91,17 +66,13 @@ def _wanted(words: str) -> list[str]:
     return [word for word in (" ".join(each.replace('"', " ").split()) for each in wanted) if word]
 
 
-def _found(files: Iterable[_File], words: str) -> Iterator[Hit]:
-    wanted = _wanted(words)
-    return islice(chain.from_iterable(_hits(file, wanted) for file in files), MOST if wanted else 0)
-
-
-def _hits(file: _File, wanted: list[str]) -> Iterator[Hit]:
-    title, texts = _said_in(file)
-    for each in texts:
-        text = each.text.casefold()
-        if all(word in text for word in wanted):
-            yield Hit(file.path, title, each.turn, each.part, each.text)
+def _found(files: Iterable[_File], words: str) -> dict[Path, int]:
+    wanted, found = _wanted(words), dict[Path, int]()
+    for file in files if wanted else ():
+        turns = [turn for turn, text in _said_in(file) if all(word in text for word in wanted)]
+        if turns:
+            found[file.path] = next(filter(None, turns), 0)
+    return found
 
 
 def _files(folder: Path) -> list[_File]:
@@ -117,16 +88,14 @@ def _files(folder: Path) -> list[_File]:
 
 
 @lru_cache(MOST_KEPT)
-def _said_in(file: _File) -> tuple[str, tuple[_Said, ...]]:
-    """A conversation's name, and all that was said in it, the latest first. Nothing of what can't be read."""
+def _said_in(file: _File) -> tuple[tuple[int, str], ...]:
+    """All that was said in a conversation, folded, each with its turn, the latest first; 0 is its name. Nothing of what
+    can't be read."""
     try:
         conversation = load_session(file.path)
     except (OSError, ValueError):
-        return "", ()
-    texts: list[_Said] = []
+        return ()
+    texts = [(0, conversation.title or "")]
     for turn in conversation.tree:
-        texts += [_Said(turn.number, "question", turn.question), _Said(turn.number, "answer", turn.answer)]
-        texts.append(_Said(turn.number, "name", turn.name))
-    texts.append(_Said(0, "name", conversation.title or ""))
-    said = tuple(each._replace(text=without_surrogates(each.text)) for each in reversed(texts) if each.text)
-    return without_surrogates(conversation.name), said
+        texts += [(turn.number, text) for text in (turn.question, turn.answer, turn.name)]
+    return tuple((number, text.casefold()) for number, text in reversed(texts) if text)

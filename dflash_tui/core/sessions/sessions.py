@@ -9,7 +9,6 @@ otherwise (0 is the beginning). ``branch`` names a turn; ``taken_back`` is a que
 
 from __future__ import annotations
 
-import os
 import platform
 import threading
 from collections.abc import Iterable, Mapping
@@ -106,8 +105,8 @@ class SessionLog:
 
     @classmethod
     def nowhere(cls) -> SessionLog:
-        """A log that writes nothing, for what is no conversation of the user's."""
-        log = cls(Path(os.devnull))
+        """A log that writes nothing, for what is no conversation of the user's; theirs are listed beside it."""
+        log = cls(sessions_directory() / "nowhere")
         log._closed, log._waiting = True, []
         return log
 
@@ -338,7 +337,7 @@ def load_session(path: Path) -> Conversation:
         last_turn=reading.last_turn,
         damaged=damaged + reading.damaged,
         ready=reading.ready,
-        program=one_line(str(head.get("program", ""))),
+        program=one_line(str(head.get("program", "")).strip()),
     )
 
 

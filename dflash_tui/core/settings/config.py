@@ -1,5 +1,5 @@
 """The user's optional TOML file. Keys are flags with underscores (``block_size = 8``); ``[servers.NAME]`` describes a
-server and ``[presets.NAME]`` settings under one name. The caller knows what values mean."""
+server. The caller knows what values mean."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Gauges = Literal["full", "narrow", "off"]
 """How much room the gauges take beside the conversation."""
 CONFIG_VARIABLE = "DFLASH_CHAT_CONFIG"
 """The environment variable that names another user file; empty means none."""
-SERVERS_TABLE, PRESETS_TABLE = "servers", "presets"
+SERVERS_TABLE = "servers"
 MAX_BYTES = 1024 * 1024
 
 
@@ -47,8 +47,6 @@ class Config:
     """Values of flags, by the flag's name."""
     servers: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
     """Tables of servers, by the server's name."""
-    presets: Mapping[str, Mapping[str, Entry]] = field(default_factory=dict)
-    """Tables of presets, by the preset's name."""
 
 
 def config_directory() -> Path:
@@ -60,7 +58,7 @@ def user_file() -> Path | None:
     named = os.environ.get(CONFIG_VARIABLE)
     if named is None:
         return config_directory() / "config.toml"
-    return Path(named).expanduser() if named else None
+    return Path(os.path.expanduser(named)) if named else None
 
 
 def read_user() -> Config:
@@ -78,8 +76,7 @@ def read_config(path: Path) -> Config:
         message, line = syntax_place(str(error), text)
         raise ConfigError(f"{Entry(None, path, line).location}: {message}") from error
     servers = _tables(data.pop(SERVERS_TABLE, {}), path, text, SERVERS_TABLE, "server")
-    presets = _tables(data.pop(PRESETS_TABLE, {}), path, text, PRESETS_TABLE, "preset")
-    return Config(_entries(data, path, text), servers, presets)
+    return Config(_entries(data, path, text), servers)
 
 
 def _tables(data: Any, path: Path, text: str, kind: str, what: str) -> dict[str, dict[str, Entry]]:

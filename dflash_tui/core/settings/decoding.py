@@ -1,4 +1,4 @@
-"""The settings of decoding, a row each. Flags, configuration files, presets, ``/retry``, races, requests
+"""The settings of decoding, a row each. Flags, configuration files, ``/retry``, races, requests
 to our server and what other servers refuse are made from these rows; ``GenerationSettings`` has defaults and ranges."""
 
 from __future__ import annotations

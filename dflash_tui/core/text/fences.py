@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from .nested_fences import pairs_of_fences
 
 _ATTRIBUTE = re.compile(r"(?:title|file|filename|name|path)=(?P<quote>[\"']?)(?P<name>.+?)(?P=quote)(?=\s|$|[,}])")
-_FILE_NAME = re.compile(r"[^\s={}<>|*?\"]*\w[^\s={}<>|*?\"]*\.\w{1,10}")
+_FILE_NAME = re.compile(r"(?!\W*\w{1,10}\Z)[^\s={}<>|*?\"]*\.\w{1,10}")
+"""Matches a whole name, in linear time: an ending, and before it not dots and dashes alone."""
 _BRACES = re.compile(r"\{(?P<inside>[^{}]*)(?:\}|$)")
 """Attributes as Pandoc and others have them: ``{.python .numberLines}``, ``{python}``, ``js {1,3}``."""
 _BRACKETED = re.compile(r"^[(\[](.*)[)\]]$")

@@ -59,22 +59,28 @@ class Candidates:
     """fp32 [n]: the log of what the exponentials of all other tokens' logits add up to; None where nobody asks."""
 
     @classmethod
-    def allocate(cls, count: int, device: torch.device) -> Candidates:
+    def allocate(cls, count: int, device: torch.device, rest: bool = False) -> Candidates:
         logits = torch.zeros(count, CANDIDATES, device=device)
-        return cls(torch.zeros_like(logits, dtype=torch.int64), logits, torch.zeros(count, device=device))
+        others = torch.zeros(count, device=device) if rest else None
+        return cls(torch.zeros_like(logits, dtype=torch.int64), logits, others)
 
 
-def reference_candidates(logits: Tensor, rest: bool = False) -> Candidates:
+def reference_candidates(logits: Tensor, rest: bool = False, tokens: Tensor | None = None) -> Candidates:
     """Those of fp32 logits [n, vocab], perhaps with the ``rest``; of equal logits the lowest token goes first, which
-    ``topk`` doesn't promise."""
+    ``topk`` doesn't promise. ``tokens`` int64 [n, 16] are taken as they are, whichever are the likeliest."""
+    tokens = _likeliest(logits) if tokens is None else tokens
+    rest_of = logits.scatter(-1, tokens, float("-inf")).logsumexp(-1) if rest else None
+    return Candidates(tokens, logits.gather(-1, tokens), rest_of)
+
+
+def _likeliest(logits: Tensor) -> Tensor:
     count = min(CANDIDATES, logits.shape[-1])
     values, tokens = logits.topk(min(count + 1, logits.shape[-1]))
     tokens = tokens[:, :count].clone()
     for row in (values[:, 1:] == values[:, :-1]).any(-1).nonzero()[:, 0].tolist():
         near = (~(logits[row] < values[row, count - 1])).nonzero()[:, 0]
         tokens[row] = near[logits[row, near].argsort(descending=True, stable=True)[:count]]
-    rest_of = logits.scatter(-1, tokens, float("-inf")).logsumexp(-1) if rest else None
-    return Candidates(tokens, logits.gather(-1, tokens), rest_of)
+    return tokens
 
 
 def reference_choices(logits: Tensor) -> tuple[Tensor, Tensor]:
@@ -85,33 +91,29 @@ def reference_choices(logits: Tensor) -> tuple[Tensor, Tensor]:
 
 def pick_choices(out: HeadOutput, choices: DraftChoices, tiles: Tiles) -> None:
     """``pick_rows``, with each row's four best tokens. ``tiles`` are those of ``head_rows``."""
-    firsts = out.token, out.probability, out.peak
-    _launch(out, *firsts, choices.tokens, choices.probabilities, None, tiles, MAX_ROWS, CHOICES)
+    _launch(out, choices.tokens, choices.probabilities, tiles, firsts=(out.token, out.probability, out.peak))
 
 
 def pick_candidates(out: HeadOutput, candidates: Candidates, tiles: Tiles) -> None:
     """``reference_candidates`` of the first rows. ``tiles`` are those of ``head_rows``."""
-    count, wanted = len(candidates.tokens), (candidates.tokens, candidates.logits, candidates.rest)
-    _launch(out, None, None, None, *wanted, tiles, count, CANDIDATES)
+    _launch(out, candidates.tokens, candidates.logits, tiles, rest=candidates.rest)
 
 
 def _launch(
     out: HeadOutput,
-    token: Tensor | None,
-    probability: Tensor | None,
-    peak: Tensor | None,
     tokens: Tensor,
     numbers: Tensor,
-    rest: Tensor | None,
     tiles: Tiles,
-    rows: int,
-    count: int,
+    firsts: tuple[Tensor, Tensor, Tensor] | None = None,
+    rest: Tensor | None = None,
 ) -> None:
+    """``tokens`` and ``numbers`` [rows, choices]: ids and probabilities, with the ``firsts``' as ``HeadOutput`` has
+    them; without, the head's numbers and logits."""
+    (rows, count), num_tiles = tokens.shape, out.tile_best.shape[1]
     assert out.logits is not None and out.logits.shape[1] >= count
-    num_tiles = out.tile_best.shape[1]
     _pick_choices[(rows,)](
-        out.logits, out.tile_best, out.tile_mass, token, probability, peak, tokens, numbers, rest,
-        out.ids if rest is None else None,
+        out.logits, out.tile_best, out.tile_mass, *(firsts or (None, None, None)), tokens, numbers, rest,
+        None if firsts is None else out.ids,
         VOCAB=out.logits.shape[1], COLUMNS=tiles.columns, CHOICES=count, TILES=num_tiles,
         BLOCK=power_of_two(num_tiles), num_warps=ROW_TILES.warps,
     )  # fmt: skip
@@ -124,7 +126,7 @@ def _pick_choices(
     VOCAB: tl.constexpr, COLUMNS: tl.constexpr, CHOICES: tl.constexpr, TILES: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
     """A program for each row. The four tiles with the highest best logits hold the row's four best tokens; and so with
-    sixteen, of which the logits are kept, and what all others have together."""
+    sixteen, of which the logits are kept, and perhaps what all others have together."""
     wait_for_inputs()
     row = tl.program_id(0)
     tile = tl.arange(0, BLOCK)
@@ -156,7 +158,7 @@ def _pick_choices(
         token_id = winner.to(tl.int64) if ids is None else tl.load(ids + winner)
         tl.store(choice_tokens + row * CHOICES + index, token_id)
         mass += tl.exp(highest_left - highest)
-        if rest_out is None:
+        if token is not None:
             chance = tl.exp(highest_left - highest) * (1.0 / total)
             tl.store(choice_numbers + row * CHOICES + index, chance)
             if index == 0:
@@ -164,9 +166,9 @@ def _pick_choices(
         else:
             tl.store(choice_numbers + row * CHOICES + index, highest_left)
         logit = tl.where(candidate == winner, float("-inf"), logit)
-    if rest_out is None:
+    if token is not None:
         tl.store(probability + row, 1.0 / total)
         tl.store(peak + row, highest)
-    else:
+    if rest_out is not None:
         left = total - mass
         tl.store(rest_out + row, tl.where(left > 0, tl.log(tl.where(left > 0, left, 1.0)) + highest, float("-inf")))

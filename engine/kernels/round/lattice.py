@@ -30,14 +30,17 @@ class Edges(NamedTuple):
     rest: Tensor | None = None
     """fp32 [n]: the log of what all other tokens' exponentials add up to, behind any token; None for nothing."""
 
-    def lattice(self) -> Lattice:
-        """The chances of the four best behind each candidate; of equal scores the first candidate goes first."""
+    def chances(self) -> Tensor:
+        """fp32 [n, 16, 16]: of each candidate behind each of the position before."""
         scores = self.scores
         if self.rest is not None:
             scores = torch.cat((scores, self.rest[:, None, None].expand(-1, scores.shape[1], 1)), dim=-1)
-        chances = scores.softmax(-1)[..., : self.scores.shape[-1]]
+        return scores.softmax(-1)[..., : self.scores.shape[-1]]
+
+    def lattice(self) -> Lattice:
+        """The chances of the four best behind each candidate; of equal scores the first candidate goes first."""
         order = self.scores.argsort(dim=-1, descending=True, stable=True)[..., :CHOICES]
-        return Lattice.of(chances.gather(-1, order).tolist(), order.tolist())
+        return Lattice.of(self.chances().gather(-1, order).tolist(), order.tolist())
 
 
 class Tables(NamedTuple):
@@ -84,23 +87,22 @@ def choose_edges(
     ``by`` may be the scores of all pairs, fp32 [n, 16, 16]."""
     count = len(candidates.tokens)
     assert choices.order is not None
-    tables = by if isinstance(by, Tables) else Tables(by, by)
-    rank, weights = tables.before.shape[-1], tables.weights
+    scores, (before, after, weights) = (None, by) if isinstance(by, Tables) else (by, (None, None, None))
     strides = (0, 0) if weights is None else (weights.stride(0), weights.stride(1) if weights.ndim == 3 else 0)
     _edges[(count, CANDIDATES // PARENTS)](
-        candidates.tokens, candidates.logits, None if bounded else candidates.rest, tables.before, tables.after,
-        weights, block, target_ids, choices.tokens, choices.probabilities, choices.order,
-        RANK=rank, STRIDE=strides[0], BEFORE_STRIDE=strides[1], CHUNK=CHUNK, SCORED=isinstance(by, Tensor),
+        candidates.tokens, candidates.logits, None if bounded else candidates.rest, scores, before, after, weights,
+        block, target_ids, choices.tokens, choices.probabilities, choices.order,
+        RANK=0 if before is None else before.shape[1], STRIDE=strides[0], BEFORE_STRIDE=strides[1], CHUNK=CHUNK,
         CANDIDATES=CANDIDATES, CHOICES=CHOICES, PARENTS=PARENTS, num_warps=4,
     )  # fmt: skip
 
 
 @early_kernel
 def _edges(
-    candidates: tl.tensor, logits: tl.tensor, rest_in: tl.tensor, before_table: tl.tensor, after_table: tl.tensor,
-    weights: tl.tensor, block: tl.tensor, target_ids: tl.tensor, tokens: tl.tensor, probabilities: tl.tensor,
-    order: tl.tensor,
-    RANK: tl.constexpr, STRIDE: tl.constexpr, BEFORE_STRIDE: tl.constexpr, CHUNK: tl.constexpr, SCORED: tl.constexpr,
+    candidates: tl.tensor, logits: tl.tensor, rest_in: tl.tensor, scores: tl.tensor, before_table: tl.tensor,
+    after_table: tl.tensor, weights: tl.tensor, block: tl.tensor, target_ids: tl.tensor, tokens: tl.tensor,
+    probabilities: tl.tensor, order: tl.tensor,
+    RANK: tl.constexpr, STRIDE: tl.constexpr, BEFORE_STRIDE: tl.constexpr, CHUNK: tl.constexpr,
     CANDIDATES: tl.constexpr, CHOICES: tl.constexpr, PARENTS: tl.constexpr,
 ) -> None:  # fmt: skip
     """A program for each position and some tokens before it."""
@@ -111,9 +113,9 @@ def _edges(
     candidate = tl.arange(0, CANDIDATES)
     each = tl.load(candidates + position * CANDIDATES + candidate)
     token = each if target_ids is None else tl.load(target_ids + each)
-    if SCORED:
+    if scores is not None:
         at = (position * CANDIDATES + parent[:, None]) * CANDIDATES + candidate[None, :]
-        score = tl.load(before_table + at)
+        score = tl.load(scores + at)
     else:
         before = tl.load(candidates + tl.maximum(position - 1, 0) * CANDIDATES + parent)
         if target_ids is not None:

@@ -46,7 +46,9 @@ elif HAS_TRITON:
     os.environ.setdefault("DISABLE_MMA_V5", "1")
     from .disk_cache import make_keys_independent_of_order, tell_what_is_compiled
     from .finished_products import change_what_is_assembled
+    from .sources import end_functions_by_indentation
 
+    end_functions_by_indentation()
     change_what_is_assembled()
     make_keys_independent_of_order()
     tell_what_is_compiled()

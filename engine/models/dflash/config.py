@@ -213,7 +213,9 @@ def read_layers(merged: Fields) -> tuple[AttentionConfig, ...]:
 
 
 def _layer(merged: Fields, kind: LayerKind) -> AttentionConfig:
-    sliding = kind == "sliding_attention"
+    # As Qwen3Config of transformers has it: without use_sliding_window no layer has a window, whatever its kind says.
+    sliding = merged.flag("use_sliding_window", True) and kind == "sliding_attention"
+    kind = "sliding_attention" if sliding else "full_attention"
     head_dim, num_kv_heads = read_head_dim(merged, "head_dim"), merged.integer("num_key_value_heads", 1, MAX_HEADS)
     # Unless the config says otherwise, sliding layers are causal inside the block and full layers see all of it.
     given = next((name for name in CAUSAL if name in merged), "is_causal")

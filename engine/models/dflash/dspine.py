@@ -44,6 +44,12 @@ class DSpineConfig(DFlashConfig):
     def method(self) -> Method:
         return "dspine"
 
+    def bytes_between(self, itemsize: int) -> int:
+        """Of the rows of all pairs: codes, what these say, messages, what is heard, and states with it."""
+        pairs = CANDIDATES * (self.block_size - 1)
+        numbers = pairs * (self.rank + 3 * self.message + 2 * self.hidden_size)
+        return numbers * itemsize + pairs * (CANDIDATES * 4 + 8 + 8 + 4)  # scores, candidates and their logits
+
     def with_files(self, headers: Headers) -> DSpineConfig:
         """Raises ``WeightsFailure`` where there are two tables of codes, or none that is made."""
         if CODES in headers and OWN_FILE in headers:

@@ -17,7 +17,6 @@ from ...kernels.round.choices import reference_candidates
 from ...kernels.round.edges import reference_walk_edges
 from ...kernels.round.lattice import Edges, befores
 from ...kv_cache.cache import Cache
-from ...speculation.trees import Lattice
 from ..drafter import Draft, DraftBinding
 from ..layers import linear
 from ..target import TargetModel
@@ -94,21 +93,18 @@ class DSpineDrafter(DFlashDrafter):
         return dspine_pass.DSpineDraftPass(self, target, cache, bound)
 
     def draft(self, target: TargetModel, anchor: int, block_size: int, cache: Cache) -> Draft:
-        block = self._block(target, anchor, block_size, cache)
-        return Draft(*reference_walk_edges(self._edges(target, anchor, *block)))
+        _, edges = self.edges(target, anchor, block_size, cache)
+        return Draft(*reference_walk_edges(edges))
 
-    def lattice(
-        self, target: TargetModel, anchor: int, block_size: int, cache: Cache
-    ) -> tuple[list[list[int]], Lattice]:
-        block = self._block(target, anchor, block_size, cache)
-        edges = self._edges(target, anchor, *block)
-        return edges.tokens.tolist(), edges.lattice()
-
-    def _edges(self, target: TargetModel, anchor: int, rows: Tensor, states: Tensor, features: Tensor) -> Edges:
-        """Candidates are the likeliest tokens by ``rows`` alone, and only they count."""
-        tokens = reference_candidates(self.logits(target, rows)).tokens
+    def edges(
+        self, target: TargetModel, anchor: int, block_size: int, cache: Cache, candidates: Tensor | None = None
+    ) -> tuple[Tensor, Edges]:
+        """Candidates are the likeliest tokens by rows alone, and only they count."""
+        rows, states, features = self._block(target, anchor, block_size, cache)
+        logits = self.logits(target, rows)
+        tokens = reference_candidates(logits, tokens=candidates).tokens
         refined = self._refined(states[:, None], features[:, None], befores(tokens, anchor))
-        return Edges(tokens, refined.float() @ target.head[tokens].float().mT)
+        return logits, Edges(tokens, refined.float() @ target.head[tokens].float().mT)
 
     def _refined(self, states: Tensor, features: Tensor, before: Tensor) -> Tensor:
         """Normed states [..., hidden] as if the token at the place before each were that of ``before`` [...]."""

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ...kernels.decode.products.head import HeadOutput
 from ...kernels.decode.tiling.tiles import Tiles
-from ...kernels.round.choices import Candidates, DraftChoices, pick_candidates, reference_candidates
+from ...kernels.round.choices import Candidates, DraftChoices, pick_candidates
 from ...kernels.round.lattice import Edges, Tables, befores, choose_edges, reference_edges
 from ...kernels.round.markov import MarkovWeights, gates, markov, reference_markov
 from ...kernels.toolchain.jit import MAX_ROWS
@@ -43,12 +43,14 @@ class MarkovPicker:
     """Picks each position's likeliest token behind the one drafted before it."""
 
     reads_logits: ClassVar[bool] = True
+    others_count: ClassVar[bool] = True
 
     def __init__(self, head: MarkovHead, confidence: ConfidenceHead | None, most: int):
         """``most``: how many tokens a draft has, at most."""
         self._head, self._confidence, self._most = head, confidence, min(most, MAX_ROWS - 1)
 
-    def _weights(self) -> MarkovWeights:
+    def weights(self) -> MarkovWeights:
+        """What corrects logits."""
         head, sure = self._head, None if self._confidence is None else self._confidence.proj
         gate = head.gate_proj
         return MarkovWeights(
@@ -59,23 +61,22 @@ class MarkovPicker:
         )
 
     def pick(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Draft:
-        return Draft(*reference_markov(logits, rows, self._weights(), anchor, ids))
+        return Draft(*reference_markov(logits, rows, self.weights(), anchor, ids))
 
     def _tables(self, candidates: Candidates, rows: Tensor, anchor: int | Tensor, ids: Tensor | None) -> Tables:
-        weights = self._weights()
+        weights = self.weights()
         tokens = candidates.tokens if ids is None else ids[candidates.tokens]
         return Tables(weights.before, weights.after, gates(weights, rows, befores(tokens, anchor)))
 
-    def edges(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Edges:
+    def edges(self, candidates: Candidates, rows: Tensor, anchor: int, ids: Tensor | None) -> Edges:
         """Only the likeliest tokens before correction are candidates; all others have together what they had."""
-        candidates = reference_candidates(logits, rest=True)
         return reference_edges(candidates, self._tables(candidates, rows, anchor, ids), anchor, ids, bounded=False)
 
     def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: DraftChoices | None, tiles: Tiles) -> None:
         if choices is None:
-            markov(out, rows, self._weights(), block, self._most, tiles)
+            markov(out, rows, self.weights(), block, self._most, tiles)
             return
-        candidates = Candidates.allocate(self._most, rows.device)
+        candidates = Candidates.allocate(self._most, rows.device, rest=True)
         pick_candidates(out, candidates, tiles)
         tables = self._tables(candidates, rows[: self._most], block[0], out.ids)
         choose_edges(candidates, tables, block, choices, out.ids, bounded=False)

@@ -17,6 +17,8 @@ from ...kernels.prefill.products import product
 from ...kernels.prefill.rope import norm_rope_split
 from ...kernels.reference.norm import rms_norm
 from ...kernels.reference.rope import apply_rope, inverse_frequencies, rope_table
+from ...kernels.round.choices import reference_candidates
+from ...kernels.round.lattice import Edges
 from ...kernels.shared.heads import HeadNorms
 from ...kernels.weights.int8 import Int8Weight
 from ...kernels.weights.kinds import weight_of
@@ -246,11 +248,20 @@ class DFlashDrafter(Drafter):
     def lattice(
         self, target: TargetModel, anchor: int, block_size: int, cache: Cache
     ) -> tuple[list[list[int]], Lattice]:
+        _, edges = self.edges(target, anchor, block_size, cache)
+        return edges.tokens.tolist(), edges.lattice()
+
+    def edges(
+        self, target: TargetModel, anchor: int, block_size: int, cache: Cache, candidates: Tensor | None = None
+    ) -> tuple[Tensor, Edges]:
+        """Of one that is ``conditioned``: fp32 logits [block_size - 1, vocabulary of its head], and the scores of pairs
+        among the likeliest tokens, or among ``candidates`` int64 [block_size - 1, 16], as its head numbers them."""
         picker = self.picker
         assert isinstance(picker, SelectorPicker | MarkovPicker), "it scores no pairs"
         rows = self.rows(target, anchor, block_size, cache)
-        edges = picker.edges(self.logits(target, rows), rows, anchor, self.token_ids)
-        return edges.tokens.tolist(), edges.lattice()
+        logits = self.logits(target, rows)
+        found = reference_candidates(logits, picker.others_count, candidates)
+        return logits, picker.edges(found, rows, anchor, self.token_ids)
 
     def logits(self, target: TargetModel, rows: Tensor) -> Tensor:
         """fp32 logits [n, vocabulary of its head] of normed rows [n, hidden]."""

@@ -36,9 +36,12 @@ class Picker(Protocol):
 class ConditionedPicker(Picker, Protocol):
     """Picks each token by the one before it, so that each has choices of its own behind it."""
 
-    def edges(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Edges:
-        """The candidates of each position and their scores behind those of the one before, of which ``launch`` fills
-        ``choices``. Takes what ``pick`` takes."""
+    others_count: ClassVar[bool]
+    """Whether tokens that are no candidates have a chance, too."""
+
+    def edges(self, candidates: Candidates, rows: Tensor, anchor: int, ids: Tensor | None) -> Edges:
+        """The scores of candidates behind those of the position before, of which ``launch`` fills ``choices``. Beside
+        them it takes what ``pick`` takes."""
 
 
 class ArgmaxPicker:
@@ -72,6 +75,7 @@ class SelectorPicker:
     before it."""
 
     reads_logits: ClassVar[bool] = True
+    others_count: ClassVar[bool] = False
 
     def __init__(self, selector: CandidateSelector, most: int):
         """``most``: how many tokens a draft has, at most."""
@@ -87,8 +91,8 @@ class SelectorPicker:
         assert states is not None
         return Draft(*reference_walk(candidates.logits, candidates.tokens, states, before, after, anchor, ids))
 
-    def edges(self, logits: Tensor, rows: Tensor, anchor: int, ids: Tensor | None) -> Edges:
-        return reference_edges(reference_candidates(logits), self._tables(rows), anchor, ids)
+    def edges(self, candidates: Candidates, rows: Tensor, anchor: int, ids: Tensor | None) -> Edges:
+        return reference_edges(candidates, self._tables(rows), anchor, ids)
 
     def launch(self, out: HeadOutput, rows: Tensor, block: Tensor, choices: DraftChoices | None, tiles: Tiles) -> None:
         candidates = Candidates.allocate(self._most, rows.device)

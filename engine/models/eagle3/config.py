@@ -100,6 +100,8 @@ class Eagle3Config(DrafterConfig):
         taps = self.taps or (1, depth // 2 - 1, depth - 4)  # outputs, or where ids are None the trainers' default
         if self.counts == "inputs" or (self.counts == "by depth" and max(taps) == depth):
             taps = tuple(tap - 1 for tap in taps)
+        if min(taps) < 0:
+            _refuse(f"that reads target layers {list(taps)}, and this target has {depth}")
         return replace(self, target_layer_ids=(*taps, EMBEDDED), counts="outputs")
 
     def with_files(self, headers: Headers) -> Eagle3Config:
@@ -130,7 +132,7 @@ class Eagle3Config(DrafterConfig):
             _refuse(f"for a target of {self.num_target_layers} layers, and this one has {depth}")
         if self.vocab_size not in (None, target.vocab_size):
             _refuse(f"for a vocabulary of {self.vocab_size} tokens, and this target's has {target.vocab_size}")
-        if any(not 0 <= tap < depth for tap in self.taps) or len(set(self.taps)) < len(self.taps):
+        if max(self.taps) >= depth or len(set(self.taps)) < len(self.taps):
             _refuse(f"that reads target layers {list(self.taps)}, and this target has {depth}")
 
     def build(self) -> Eagle3:

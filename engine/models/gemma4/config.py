@@ -23,6 +23,7 @@ from ...layer_config import (
     optional_number,
     read_head_dim,
     read_num_heads,
+    rope_fields,
 )
 from ..family import Json, TargetConfig, read_stops
 
@@ -108,8 +109,13 @@ def _layer(text: Fields, kind: LayerKind, override: Fields) -> AttentionConfig:
             num_kv_heads = text.integer("num_global_key_value_heads", 1, MAX_HEADS, num_kv_heads)
     head_dim = read_head_dim(override, "head_dim", head_dim)
     num_kv_heads = override.integer("num_key_value_heads", 1, MAX_HEADS, num_kv_heads)
-    rope = text.nested("rope_parameters").nested(kind)
+    rope = rope_fields(text, kind) if text.given("rope_scaling") else text.nested("rope_parameters").nested(kind)
     proportional = rope.text("rope_type", ("default", "proportional")) == "proportional"
+    if proportional and rope.number("factor", 0, 1e6, 1.0) != 1.0:
+        raise WeightsFailure(
+            f"{rope.where} stretches positions (factor), which the engine lacks for Gemma 4.",
+            "Take config.json as it was published.",
+        )
     return AttentionConfig(
         kind=kind,
         num_heads=read_num_heads(text, num_kv_heads),

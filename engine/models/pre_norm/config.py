@@ -63,6 +63,9 @@ def read_pre_norm(
                 f"This checkpoint is one {what} ({name}), which the engine lacks.", "Name a model without."
             )
     fields.text("hidden_act", ("silu",), "silu")
+    depth = fields.integer("num_hidden_layers", 1, MAX_LAYERS)
+    if "layer_types" in fields:
+        fields.texts("layer_types", ("full_attention",), depth)
     vocab_size = fields.integer("vocab_size", 1, MAX_VOCABULARY)
     hidden_size = fields.integer("hidden_size", 1, MAX_SIZE)
     num_heads = fields.integer("num_attention_heads", 1, MAX_HEADS)
@@ -75,7 +78,7 @@ def read_pre_norm(
         vocab_size=vocab_size,
         rms_norm_eps=fields.number("rms_norm_eps", 0, 1),
         max_context=fields.integer("max_position_embeddings", 1, MAX_POSITIONS),
-        layers=(layer,) * fields.integer("num_hidden_layers", 1, MAX_LAYERS),
+        layers=(layer,) * depth,
         moe=moe,
         stop_token_ids=read_stops(fields, generation, vocab_size),
         head_norms=head_norms,

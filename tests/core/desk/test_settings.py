@@ -1,4 +1,4 @@
-"""Settings, presets and models at a desk."""
+"""Settings and models at a desk."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from pathlib import Path
 from dflash_tui.core.conversation.start import Models, Start
 from dflash_tui.core.desk.commands import COMMANDS
 from dflash_tui.core.failures import Failure
-from dflash_tui.core.settings.config import read_config
-from dflash_tui.core.settings.presets import Preset
 from dflash_tui.core.source import Capabilities, SourceFactory
 from engine.events import EngineError
 
@@ -58,26 +56,8 @@ def test_what_a_source_lacks_is_told_instead_of_done(sit: Sit) -> None:
     assert said.count("It has no ") == 7 and not seat.face.races
 
 
-def test_a_preset_is_taken_changed_and_left(sit: Sit, tmp_path: Path) -> None:
-    file = tmp_path / "config.toml"
-    file.write_text(
-        '[presets.tutor]\nsystem = "Ask back."\ntemperature = 0.3\nblock_size = 4\n[presets.cold]\nseed = 5'
-    )
-    seat = sit(Start(config=read_config(file)))
-    assert "Presets: cold, tutor. In force: none." in seat.type("/preset")
-    seat.type("/preset tutor")
-    assert (seat.desk.chat.system, seat.desk.chat.settings.block_size) == ("Ask back.", 4)
-    assert seat.desk.presets.name == "tutor" and ("settings", 0) in seat.face.changes
-    seat.type("/temp 0.9")
-    assert seat.desk.presets.name == "tutor*", "something was changed since"
-    assert "Did you mean tutor" in seat.type("/preset tuttor")
-    seat.type("/preset none")
-    assert (seat.desk.chat.system, seat.desk.chat.settings.temperature, seat.desk.presets.name) == (None, 0, "")
-
-
-def test_the_preset_of_the_start_is_in_force(sit: Sit) -> None:
-    seat = sit(Start(preset=Preset("tutor", {"system": "Ask back."})))
-    assert (seat.desk.chat.system, seat.desk.presets.name) == ("Ask back.", "tutor")
+def test_the_system_prompt_of_the_start_is_in_force(sit: Sit) -> None:
+    assert sit(Start(system="Ask back.")).desk.chat.system == "Ask back."
 
 
 def others(**made: Callable[..., Source]) -> tuple[Start, list[str]]:
@@ -158,9 +138,9 @@ def test_how_a_models_makers_sample_is_told_once_and_is_a_preset(sit: Sit) -> No
     told = [each for each in seat.face.said if "makers" in each]
     assert len(told) == 1 and "temperature 0.7, top-k 20, top-p 0.8: /preset model" in told[0]
     assert "repetition_penalty of 1.1 isn't computed" in told[0]
-    assert "Presets: model" in seat.type("/preset") and "model is in force" in seat.type("/preset model", "hi")
+    assert "not the makers'" in seat.type("/preset") and "as the model's makers" in seat.type("/preset model", "hi")
     settings = seat.source.asked[-1].settings
     assert (settings.temperature, settings.top_k, settings.top_p) == (0.7, 20, 0.8)
     assert seat.type("/preset none") and seat.desk.chat.settings.temperature == 0
     plain = sit()
-    assert not [each for each in plain.face.said if "makers" in each] and "no presets" in plain.type("/preset")
+    assert not [each for each in plain.face.said if "makers" in each] and "don't say how" in plain.type("/preset model")

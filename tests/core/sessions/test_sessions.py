@@ -224,5 +224,6 @@ def test_writing_after_close_does_nothing(tmp_path: Path) -> None:
 def test_the_state_variable_moves_the_sessions(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DFLASH_CHAT_STATE", str(tmp_path))
     assert sessions_directory() == tmp_path / "sessions"
+    assert SessionLog.nowhere().path.parent == sessions_directory(), "a replay lists what was said, too"
     monkeypatch.delenv("DFLASH_CHAT_STATE")
     assert sessions_directory().parts[-2:] == ("dflash-chat", "sessions")

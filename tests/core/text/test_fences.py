@@ -170,3 +170,8 @@ def test_any_text_is_read_and_only_the_last_block_can_be_open(text: str) -> None
     blocks = find_blocks(text)
     assert [block.number for block in blocks] == list(range(1, len(blocks) + 1))
     assert all(block.closed for block in blocks[:-1])
+
+
+def test_a_long_word_behind_a_fence_is_no_name_and_no_work() -> None:
+    (block,) = find_blocks(f"```js {'x' * 200_000}\n```")
+    assert block.filename == "script.js", "a pattern that tries it twice takes minutes"

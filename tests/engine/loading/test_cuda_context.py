@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,12 @@ def test_a_driver_that_cannot_be_loaded_is_left_to_torch(tmp_path: Path, monkeyp
 def test_without_a_driver_nothing_is_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waking, "DRIVERS_FILES", (tmp_path / "missing",))
     assert not waking.has_driver() and waking.wake_gpu() is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="only Linux says what is linked")
+def test_torchs_libraries_are_linked_before_it_is_imported() -> None:
+    code = (
+        "import sys; from engine.loading.cuda_context import _link_torch; _link_torch(); print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", f"{code}; print(open('/proc/self/maps').read())"], capture_output=True)
+    assert done.stdout.startswith(b"False") and b"libtorch_cpu" in done.stdout

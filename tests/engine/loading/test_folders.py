@@ -13,8 +13,12 @@ from safetensors.torch import load_file, save_file
 from engine.errors import UsageFailure, WeightsFailure
 from engine.files.headers import OTHER_FILES, read_headers
 from engine.files.shards import INDEX
+from engine.hub.pairs import PairFolders
 from engine.loading.checkpoint import load_target
+from engine.loading.layout import HEAD
+from engine.loading.left_out import left_out
 from tests.engine.conftest import no_progress
+from tests.engine.models.pre_norm import write_target
 
 PAIR = Path(__file__).parents[3] / "engine" / "demo" / "pair" / "target"
 CPU = torch.device("cpu")
@@ -23,10 +27,12 @@ NAMES = "model.language_model."
 
 def written(folder: Path, begin: str, **flags: object) -> Path:
     """The bundled pair's target as ``save_pretrained`` writes the text model alone, its names beginning with ``begin``,
-    and its config's fields changed."""
+    and its config's fields changed. The config begins with a mark, as editors on Windows write one."""
     folder.mkdir()
     config = json.loads((PAIR / "config.json").read_text())["text_config"]
-    (folder / "config.json").write_text(json.dumps({**config, "architectures": ["Gemma4ForCausalLM"], **flags}))
+    (folder / "config.json").write_text(
+        json.dumps({**config, "architectures": ["Gemma4ForCausalLM"], **flags}), "utf-8-sig"
+    )
     tensors = load_file(PAIR / "model.safetensors")
     save_file({begin + name.removeprefix(NAMES): each for name, each in tensors.items()}, folder / "model.safetensors")
     return folder
@@ -44,13 +50,38 @@ def test_shards_may_lie_in_folders_of_the_checkpoint(tmp_path: Path) -> None:
     names = list(load_file(folder / "model.safetensors"))
     (folder / "weights").mkdir()
     (folder / "model.safetensors").rename(folder / "weights" / "all.safetensors")
-    for place, there in (("weights/all.safetensors", True), ("../all.safetensors", False), ("/all.safetensors", False)):
+    for place, there in (
+        ("weights/all.safetensors", True),
+        ("./weights/all.safetensors", True),
+        ("../all.safetensors", False),
+        ("/all.safetensors", False),
+    ):
         (folder / INDEX).write_text(json.dumps({"weight_map": dict.fromkeys(names, place)}))
         if there:
             assert read_headers(folder).keys() == set(names)
         else:
             with pytest.raises(WeightsFailure, match="which file holds which"):
                 read_headers(folder)
+
+
+def test_what_lacks_its_head_or_holds_an_adapter_is_told_as_such(tmp_path: Path) -> None:
+    """An adapter beside whole weights is told of, and left out."""
+    write_target(tmp_path, "llama", num_hidden_layers=1)
+    weights, lora = tmp_path / "model.safetensors", "model.layers.0.self_attn.q_proj.lora_A.weight"
+    tensors = load_file(weights)
+    save_file({("language_model." * (name != HEAD)) + name: each for name, each in tensors.items()}, weights)
+    assert torch.equal(load_target(tmp_path, CPU, no_progress).head, tensors[HEAD])
+    head = {HEAD: tensors.pop(HEAD)}
+    for added, said in (({}, "no output head"), (head | {lora: torch.ones(1)}, lora)):
+        save_file(tensors | added, weights)
+        with pytest.raises(WeightsFailure, match=said):
+            load_target(tmp_path, CPU, no_progress)
+    save_file(tensors | head, weights)
+    (tmp_path / "adapter_model.safetensors").touch()
+    assert "adapter_model.safetensors is not applied" in left_out(PairFolders("", tmp_path, None, None))
+    weights.unlink(), weights.mkdir()
+    with pytest.raises(WeightsFailure, match="can't be read: Is a directory"):
+        read_headers(tmp_path)
 
 
 @pytest.mark.parametrize(("pattern", "what", "hint"), OTHER_FILES, ids=lambda value: value[:20])

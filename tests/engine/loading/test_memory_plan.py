@@ -6,9 +6,11 @@ import json
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from engine.commands import AttentionBackend
 from engine.decoding.decoder import Decoder
@@ -24,9 +26,11 @@ from engine.loading import memory_plan as plan_module
 from engine.loading.checkpoint import load_drafter
 from engine.loading.memory_plan import NO_DRAFTING, Drafting, MemoryPlan, plan_memory, plan_of
 from engine.loading.stored_format import StoredFormat
+from engine.loading.work_memory import PIECE, work_bytes
 from engine.models import attention_backends as backends
+from engine.models.dflash import dspine_pass
 from engine.models.dflash.weights import DraftWeights, hold_in_8_bits
-from engine.models.drafter import Drafter
+from engine.models.drafter import DraftBinding, Drafter, RoundRows
 from engine.models.gemma4.config import Gemma4Config
 from engine.models.gemma4.mtp.draft_pass import AssistantDraftPass
 from engine.models.packed import hold_in_fewer_bits, packed_weights
@@ -34,6 +38,7 @@ from support.checkpoints import VOCAB_SIZE
 from support.eagle import write_eagle
 from support.shapes import read_shape
 from tests.engine.conftest import CPU, TinyPair, no_progress
+from tests.engine.models.dspine import dspine_pair
 from tests.engine.published import published
 
 CUDA = torch.device("cuda", 0)
@@ -162,6 +167,39 @@ def test_what_an_assistant_borrows_is_counted() -> None:
     assert with_it.draftings == (Drafting(bytes_of(drafter)),) and with_it.drafter_bytes == 2 * 419_711_236
     rows = plan_module.GPU_PREFILL_CHUNK * 2816 * 2  # the hidden states behind a piece of a prompt
     assert with_it.work - without.work == laid + drafts._scratch.nbytes + rows
+
+
+class _Made(TorchDispatchMode):
+    """Keeps all that operations make, views aside."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tensors: list[torch.Tensor] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if isinstance(out, torch.Tensor) and out._base is None and not func.is_view:
+            self.tensors.append(out)
+        return out
+
+
+def test_what_the_graphs_of_a_dspine_need_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is made between its launches, and the pieces in which a GPU's memory is taken."""
+    for launch in ("pick_candidates", "gate_messages", "inject_and_norm", "score_edges", "walk_edges"):
+        monkeypatch.setattr(dspine_pass, launch, lambda *given: None)
+    target, drafter, _ = dspine_pair(tmp_path)
+    config = drafter.config
+    cache = drafter.new_cache(Cache((), 64, 16, torch.float32, CPU), 64, 16, torch.float32, CPU)
+    rows = RoundRows(*(torch.zeros(1, dtype=torch.int32) for _ in range(4)))
+    features = torch.zeros(16, len(config.target_layer_ids) * config.hidden_size)
+    bound = DraftBinding(features, torch.zeros(16, dtype=torch.int64), rows)
+    drafts = drafter.draft_pass(target, cache, bound)
+    with torch.inference_mode(), _Made() as made:
+        drafts._pick(drafts._buffers.normed, tree=False)
+    assert 0 <= sum(each.nbytes for each in made.tensors) - config.bytes_between(4) < 1024
+    published = replace(config, rank=1024, message=512, hidden_size=5120)
+    assert 6e6 < published.bytes_between(2) < 7e6
+    assert work_bytes(target, published, 2, 0) - work_bytes(target, None, 2, 0) == 3 * PIECE
 
 
 def test_a_drafter_gives_way_to_the_pair(plan: MemoryPlan) -> None:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields as members
 from pathlib import Path
 from typing import Any
 
 import pytest
+from transformers import CONFIG_MAPPING, PreTrainedConfig
 
 from engine.errors import WeightsFailure
 from engine.files.json_fields import Fields
@@ -15,6 +17,8 @@ from engine.layer_config import read_rope, rope_fields
 from engine.loading.layout import EMBEDDING, HEAD, PLACES, tensor_names
 from engine.models.registry import FAMILIES, drafter_config_of, family_of, text_config
 from engine.models.unread_fields import NEUTRAL
+from support.checkpoints import DRAFT_WINDOW, FULL, SLIDING, drafter_config
+from support.speculators import as_speculators
 
 CONFIGS = sorted((Path(__file__).parents[3] / "engine" / "lab" / "bench" / "configs").glob("*.json"))
 HARMLESS = {
@@ -36,6 +40,14 @@ HARMLESS = {
 """Fields of published configs that nothing here reads and that change nothing in what text a model writes."""
 OF_TARGETS = {"eos_token_id", "max_position_embeddings", "tie_word_embeddings", "use_sliding_window"}
 """Fields that drafters' configs repeat of their targets'; their layers' kinds say which have a window."""
+
+
+WHERE_ANOTHER_SAYS_SO = {
+    "rope_parameters", "sliding_window", "num_experts", "top_k_experts", "moe_intermediate_size",
+    "attention_bias", "final_logit_softcapping",
+}  # fmt: skip
+"""Fields of ``transformers``' configs that are read, or refused by the tensors there are, where another says that they
+matter: what stands in no published config and no reader asks for is new."""
 
 
 @pytest.fixture
@@ -64,9 +76,11 @@ def test_every_field_of_a_published_config_is_read_or_changes_nothing(path: Path
         drafter_config_of(config)
     else:
         family_of(config).read_config(config, None)
+    kind = "qwen3" if "DFlash" in path.stem else text_config(config)["model_type"]
     said = text_config(config) | config.get("dflash_config", {}) | (config if drafts else {})
+    theirs, of_any = ({field.name for field in members(each)} for each in (CONFIG_MAPPING[kind], PreTrainedConfig))
     unread = (
-        {name for name, value in said.items() if value is not None}
+        {name for name, value in said.items() if value is not None}.union(theirs - of_any - WHERE_ANOTHER_SAYS_SO)
         - asked
         - HARMLESS
         - (OF_TARGETS if drafts else set())
@@ -83,6 +97,37 @@ def test_what_would_change_the_arithmetic_is_refused_by_name(name: str) -> None:
             read({**config, name: value})
         with pytest.raises(WeightsFailure, match=name):
             read({**config, name: "something else"})
+
+
+TURNS = {"rope_type": "proportional", "rope_theta": 1e6, "factor": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("stem", "changes", "named"),
+    [
+        ("Qwen3-8B", {"is_causal": False}, "is_causal"),
+        ("Qwen3-8B", {"layer_types": [SLIDING] * 36}, "layer_types"),
+        ("Qwen3-8B", {"rope_scaling": {"rope_theta": 1e6, FULL: {"rope_theta": 5e5}}}, "says twice"),
+        ("gemma-4-31B-it", {"rope_parameters": {FULL: TURNS, SLIDING: TURNS}}, "factor"),
+        ("gemma-4-31B-it", {"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "rope_theta": 1e4}}, "yarn"),
+    ],
+)
+def test_what_a_family_would_compute_otherwise_is_refused_by_name(stem: str, changes: Any, named: str) -> None:
+    config = text_config(json.loads(next(path for path in CONFIGS if path.stem == stem).read_text()))
+    with pytest.raises(WeightsFailure, match=named):
+        changed = {**config, **changes}
+        family_of(changed).read_config(changed, None)
+
+
+def test_without_windows_a_sliding_layer_has_none_as_in_transformers() -> None:
+    said = drafter_config([SLIDING, FULL], [0, 1], 2)
+    for config in (said, as_speculators(said)):
+        layers = config.get("transformer_layer_config", config)
+        assert [layer.window for layer in drafter_config_of(config).layers] == [DRAFT_WINDOW, None]
+        layers["use_sliding_window"] = False
+        assert {(layer.kind, layer.window, layer.causal) for layer in drafter_config_of(config).layers} == {
+            (FULL, None, False)
+        }
 
 
 LINEAR = {"rope_type": "linear", "factor": 2.0}

@@ -1,4 +1,4 @@
-"""Conversations, flags, presets and piped lines that nobody would write on purpose: words, the documented code, and
+"""Conversations, flags and piped lines that nobody would write on purpose: words, the documented code, and
 neither a traceback nor a hang."""
 
 from __future__ import annotations

@@ -67,6 +67,7 @@ SURROUNDINGS: dict[str, Surround] = {
     "address that is none": said(HF_ENDPOINT="http://[::1"),
     "seconds that are none": said(HF_HUB_DOWNLOAD_TIMEOUT="soon"),
     "cache is a file": said(HF_HOME="{file}"),
+    "another user's folder": said(DFLASH_CHAT_CONFIG="~nobody9/x", DFLASH_CHAT_STATE="~nobody9/x"),
     "no temporary folder": said(TMPDIR="{nothing}"),
     "proxy that is none": said(HTTPS_PROXY="::::", ALL_PROXY="socks9://x"),
 }

@@ -16,7 +16,7 @@ from dflash_tui.core.files.places import bundled_themes_dir
 from tests.cli.conftest import Program
 
 FORMATS = ("--json", "--stream-json", "-x")
-HEADLESS = (*([each] for each in FORMATS), ["-o", "f"], ["--system", "s"])
+HEADLESS = (*([each] for each in FORMATS), ["-o", "f"])
 THEMED = (["-p", "hi"], [], ["replay"], ["lesson"])
 
 

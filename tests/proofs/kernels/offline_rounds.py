@@ -71,8 +71,9 @@ def _run_tree(launches: RoundLaunches) -> None:
     state = RoundState.allocate(torch.device("meta"), TREE_RECORD_SIZE)
     head, sampled, target = launches.target.out, launches.sampled, launches.target
     pick_choices(head, DraftChoices.allocate(state.numbers.device), target.tiles.head)
-    candidates, books = Candidates.allocate(BLOCK, state.numbers.device), torch.empty(2, VOCABULARY, 256, device="meta")
-    pick_candidates(head, candidates, target.tiles.head)
+    device, books = state.numbers.device, torch.empty(2, VOCABULARY, 256, device="meta")
+    for rest in (False, True):
+        pick_candidates(head, candidates := Candidates.allocate(BLOCK, device, rest), target.tiles.head)
     for conditioned in (True, False):
         tree = DraftTree.allocate(DraftChoices.allocate(state.numbers.device, conditioned))
         for text in (None, launches.text):

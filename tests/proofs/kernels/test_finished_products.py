@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from engine.kernels.toolchain.jit import HAS_TRITON
+from tests.proofs.kernels.compiling import python
 
 pytestmark = pytest.mark.skipif(not HAS_TRITON, reason="needs Triton")
 
@@ -72,3 +75,11 @@ def test_a_product_with_other_sums_is_waited_for_where_it_was() -> None:
 
     ptx = FENCE + FACTOR + COMMIT + WAIT + UNPACK + FENCE + FACTOR.replace("{%r1,%r2}", "{%r8,%r9}") + COMMIT
     assert waiting_late(ptx) == ptx
+
+
+@pytest.mark.slow
+def test_what_this_triton_writes_is_recognised() -> None:
+    """Copies of a row alone stand before its wait, and loops finish their products: 3.6 and 3.7.1 write both alike."""
+    said = re.findall(r"\d+", python("tests.proofs.kernels.offline_changes", seconds=600))
+    copies, loops, finished = map(int, said)
+    assert copies > 0 and loops == finished > 0

@@ -11,7 +11,7 @@ from engine.commands import AUTO, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, DraftBy
 from ...conversation.models import names_served
 from ...conversation.slash import Argument, SlashError
 from ...settings.decoding import SETTINGS, SettingName
-from ...settings.presets import NONE, typed_system
+from ...settings.system import typed_system
 from ..command import Command
 from ..desk import Desk
 
@@ -78,15 +78,13 @@ def set_system(desk: Desk, argument: Argument) -> None:
 
 
 def set_preset(desk: Desk, argument: Argument) -> None:
-    """Put a preset in force; without a name, say which there are."""
-    if not argument.text:
-        known = ", ".join(desk.presets.names)
-        there = f"Presets: {known}." if known else "config.toml describes no presets: [presets.NAME] is one."
-        desk.face.say(f"{there} In force: {desk.presets.name or 'none'}.")
-        return
-    preset = desk.presets.take(argument.text, desk.require)
-    desk.face.changed("settings")
-    desk.face.say(f"The preset {preset.name} is in force." if preset else "No preset is in force.")
+    """Sample as the model's makers do, or as at the start; without a word, say which is in force."""
+    if argument.text:
+        desk.makers.take(argument.text, desk.require)
+        desk.face.changed("settings")
+    desk.face.say(
+        "Sampling is as the model's makers have it." if desk.makers.in_force else "Sampling is not the makers'."
+    )
 
 
 def speculate(desk: Desk, argument: Argument) -> None:
@@ -141,12 +139,12 @@ COMMANDS = (
     ),
     Command(
         "preset",
-        "Preset",
-        "a system prompt and settings under one name",
+        "As its makers sample",
+        "sampling as the model's makers have it",
         set_preset,
         slash="preset",
-        takes="[name|none]",
-        choices=lambda desk: [*desk.presets.names, NONE],
+        takes="[model|none]",
+        choices=lambda desk: desk.makers.names,
     ),
     Command(
         "speculation",

@@ -284,7 +284,7 @@ AllTiles = TypeVar("AllTiles", TargetTiles, DraftTiles)
 
 def on_card(tiles: AllTiles, card: Card, bits: int = 16, plain: Sequence[str] = (), packed: bool = False) -> AllTiles:
     """The same choices adapted to another card, for weights of ``bits``, ``packed`` or not, except those fields that
-    are ``plain``. The order of sums stays."""
+    are ``plain``. The order of sums stays. Nothing starts as early as only measuring allows (``lets_go``)."""
     if card.was_measured:
         return tiles
     fit = {
@@ -296,7 +296,7 @@ def on_card(tiles: AllTiles, card: Card, bits: int = 16, plain: Sequence[str] = 
     if "router" in fit:  # it runs beside gate and up, with their number of stages
         router_tiles = fitted(replace(fit["router"], stages=fit["gate_up"].stages), card)
         fit["gate_up"] = replace(fit["gate_up"], stages=router_tiles.stages)
-    changed: dict[str, Any] = fit
+    changed: dict[str, Any] = {**fit, "lets_go": False} if isinstance(tiles, TargetTiles) else fit
     return replace(tiles, **changed)
 
 

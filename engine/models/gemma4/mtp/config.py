@@ -10,6 +10,7 @@ from ....errors import Option, WeightsFailure
 from ....files.json_fields import Fields
 from ....layer_config import MAX_LAYERS, MAX_SIZE, MAX_VOCABULARY, Activation, AttentionConfig
 from ...family import AFTER_NORM, DrafterConfig, DrafterKind, Json, TargetConfig
+from ...unread_fields import refuse_unread
 from ..config import read_layers
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ def _draft_layer(layer: AttentionConfig) -> AttentionConfig:
 
 def _require_what_the_engine_computes(whole: Fields, text: Fields) -> None:
     """Refuses variants that no published assistant of these targets has, since it would compute something else."""
+    refuse_unread(text)
     text.text("hidden_activation", ("gelu_pytorch_tanh",), "gelu_pytorch_tanh")
     depth = text.integer("num_hidden_layers", 1, MAX_LAYERS)
     shared = text.integer("num_kv_shared_layers", 0, MAX_LAYERS, 0)  # 0 means all layers

@@ -1,0 +1,43 @@
+"""Makes Triton read our kernels' sources sooner. Speed alone: a Triton without what is patched is left as it is."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+from types import ModuleType
+from typing import Any
+
+OURS = __name__.partition(".")[0] + "."
+BEHIND = " \t\n)#"
+"""How lines begin at which a function doesn't end: its own, empty ones, the end of its arguments, and comments."""
+
+
+def end_functions_by_indentation() -> None:
+    """Python finds a function's end by taking all of its source apart into tokens: a third of what importing kernels
+    takes. In a file in our style it is where the next line begins in the first column."""
+
+    class Sooner(ModuleType):
+        """The module ``inspect`` as Triton's ``jit`` has it."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(inspect, name)
+
+        @staticmethod
+        def getsourcelines(function: Callable[..., Any]) -> tuple[list[str], int]:
+            return lines_of(function) if function.__module__.startswith(OURS) else inspect.getsourcelines(function)
+
+    with suppress(ImportError, AttributeError):
+        from triton.runtime import jit
+
+        jit.inspect = Sooner("inspect")
+
+
+def lines_of(function: Callable[..., Any]) -> tuple[list[str], int]:
+    """What ``inspect.getsourcelines`` says of a function that stands in a module's first column."""
+    lines, first = inspect.findsource(function)
+    definition = next(number for number in range(first, len(lines)) if lines[number].startswith("def "))
+    end = next((number for number in range(definition + 1, len(lines)) if lines[number][0] not in BEHIND), len(lines))
+    while lines[end - 1].startswith(("\n", "#")):
+        end -= 1
+    return lines[first:end], first + 1
