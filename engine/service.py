@@ -20,8 +20,9 @@ from .threads import NativeThread
 if TYPE_CHECKING:
     from .runner import Runner
 
-WITHOUT_TORCH = ("numpy", "tokenizers", "jinja2", "triton.language")
-"""Libraries that the engine imports anyway, and that need no torch."""
+WITHOUT_TORCH = ("jinja2", "triton.language", "numpy", "tokenizers")
+"""Libraries that the engine imports anyway, and that need no torch. What is Python comes first: the others wait for the
+linker."""
 
 log = logging.getLogger(__name__)
 
@@ -30,12 +31,13 @@ def load_runner(
     options: EngineOptions, emit: Callable[[Event], None], cancelled: Callable[[], bool] = lambda: False
 ) -> Runner | None:
     """Imports torch and loads a pair on the calling thread, telling of it as it goes; None when cancelled meanwhile."""
-    from .loading.cuda_context import wake_gpu
+    from .loading.cuda_context import link_torch, wake_gpu
     from .loading.precompile import precompiler_process
 
-    # Both run beside the imports, of which those without torch come first: its libraries are being linked.
+    # All of it runs beside the imports, of which those without torch come first.
     if options.device != "cpu":
         wake_gpu()
+        link_torch()
     with precompiler_process(options) as compiler:
         with gc_paused():
             for name in WITHOUT_TORCH:

@@ -29,14 +29,12 @@ def has_driver() -> bool:
 
 
 def wake_gpu() -> Thread | None:
-    """Sets up the first GPU's primary context on the returned thread, and links torch's libraries on another; None
-    without a driver."""
+    """Sets up the first GPU's primary context on the returned thread; None without a driver."""
     if not has_driver():
         return None
     os.environ.setdefault("CUDA_MODULE_LOADING", "LAZY")  # what torch sets, too late for the driver
     thread = NativeThread(_retain_context, "gpu")
     thread.start()
-    NativeThread(_link_torch, "linking").start()
     return thread
 
 
@@ -51,9 +49,15 @@ def _retain_context() -> None:
         cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), device)
 
 
+def link_torch() -> None:
+    """Begins to link torch's libraries, a fifth of its import, on a thread and without the interpreter: a function that
+    ctypes calls leaves it to others, ``ctypes.CDLL`` and ``import`` don't. Not before a first frame: who imports a
+    library meanwhile waits for the linker."""
+    if has_driver():
+        NativeThread(_link_torch, "linking").start()
+
+
 def _link_torch() -> None:
-    """Links libraries of torch, a fifth of its import, without the interpreter: a function that ctypes calls leaves it
-    to others, ``ctypes.CDLL`` and ``import`` don't."""
     found = None if "torch" in sys.modules else find_spec("torch")
     if found is None or not found.submodule_search_locations:
         return

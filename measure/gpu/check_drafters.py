@@ -48,6 +48,8 @@ from measure.quick import parse
 
 LAUNCH_US, MARGIN = 8.0, 1.25
 """What a launch may take beside its bytes, and how far both together may be missed."""
+PAIRED = ("codebook", "markov_w1.weight", "markov_w2.weight")
+"""Tables of which pairs are scored: so large that a pair counts as much as a logit, and a fault more than rounding."""
 COMMITTED = 12
 """Rows that enter the drafter's context before a draft that is compared."""
 
@@ -216,6 +218,8 @@ def build(case: Published, in_8_bits: bool, device: torch.device, dtype: torch.d
         for name, parameter in list(model.named_parameters()):
             if wanted(name):
                 made = random_tensor(name, tuple(parameter.shape), generator, dtype, model.branch_ends)
+                if name.endswith(PAIRED):
+                    made.mul_(made.shape[1] ** 0.25)
                 hold(model, name, PlainWeight(made))
 
     with torch.device("meta"):

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
+from engine.kernels.decode.products.head import HeadOutput
+from engine.kernels.round.choices import Candidates
+from engine.kernels.round.lattice import Tables
+from engine.kernels.round.markov import MarkovWeights
 from engine.kernels.toolchain.jit import INTERPRETED
 from engine.lab.bench.shapes import TINY
 from engine.models.dflash import dspine_pass, markov, picker
@@ -39,19 +45,23 @@ def a_stride(monkeypatch: pytest.MonkeyPatch, _: Built) -> None:
     monkeypatch.setattr(dspine_pass, "score_edges", scored)
 
 
-def rows_of_the_next(monkeypatch: pytest.MonkeyPatch, _: Built) -> None:
-    """DFlash 2's channels are those of the next row."""
-    tables = picker.SelectorPicker._tables
-    monkeypatch.setattr(picker.SelectorPicker, "_tables", lambda self, rows: tables(self, rows.roll(-1, 0)))
+def the_next_rows_channels(monkeypatch: pytest.MonkeyPatch, _: Built) -> None:
+    """In DFlash 2's trees."""
+    choose = picker.choose_edges
+
+    def chosen(candidates: Candidates, tables: Tables, *others: Any) -> None:
+        assert tables.weights is not None
+        choose(candidates, tables._replace(weights=tables.weights.roll(-1, 0)), *others)
+
+    monkeypatch.setattr(picker, "choose_edges", chosen)
 
 
-def the_anchor_behind_all(monkeypatch: pytest.MonkeyPatch, _: Built) -> None:
-    """DSpark's chain never hears of its own tokens."""
+def another_tokens_channels(monkeypatch: pytest.MonkeyPatch, _: Built) -> None:
+    """In DSpark's chains."""
     launch = markov.markov
 
-    def launched(*given: object) -> None:
-        out, rows, weights, *others = given
-        launch(out, rows, type(weights)(weights.before * 0, weights.after), *others)  # type: ignore[arg-type, call-arg]
+    def launched(out: HeadOutput, rows: Tensor, weights: MarkovWeights, *others: Any) -> None:
+        launch(out, rows, replace(weights, before=weights.before.roll(1, 0)), *others)
 
     monkeypatch.setattr(markov, "markov", launched)
 
@@ -62,10 +72,16 @@ CASES: list[tuple[str, Plant | None]] = [
     ("DSpine of Qwen3.8-27B", a_wrong_table),
     ("DSpine of Qwen3.8-27B", a_stride),
     ("DFlash 2 of 35B-A3B", None),
-    ("DFlash 2 of 35B-A3B", rows_of_the_next),
-    ("DSpark of 26B-A4B", the_anchor_behind_all),
+    ("DFlash 2 of 35B-A3B", the_next_rows_channels),
+    ("DSpark of 26B-A4B", another_tokens_channels),
     ("EAGLE-3 of 12B", None),
 ]
+
+
+def with_one_layer(config: dict[str, Any]) -> dict[str, Any]:
+    less = {"num_hidden_layers": 1, "layer_types": config.get("layer_types", [])[:1] or None}
+    inner = {name: with_one_layer(value) for name, value in config.items() if name == "transformer_layer_config"}
+    return config | {name: value for name, value in less.items() if name in config} | inner
 
 
 @pytest.mark.slow
@@ -73,7 +89,7 @@ CASES: list[tuple[str, Plant | None]] = [
 def test_rounding_holds_and_a_fault_does_not(name: str, plant: Plant | None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kernels in bf16."""
     case = DRAFTERS[name]
-    small = Published(TINY, case.drafts, in_small(case.config) | {"num_hidden_layers": 1})
+    small = Published(TINY, case.drafts, with_one_layer(in_small(case.config)))
     built = build(small, False, torch.device("cpu"), torch.bfloat16, 104)
     if plant is not None:
         plant(monkeypatch, built)
