@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from ssl import SSLError
 
 from filelock import Timeout
 from huggingface_hub import constants, get_token, whoami
@@ -26,6 +28,8 @@ INVALID_ADDRESS: type[Exception] = import_module(TRANSPORT_ERROR.__module__.part
 
 SIGN_IN = "hf auth login            (or: export HF_TOKEN=...)"
 KEPT = "what was fetched is kept"
+CERTIFICATES = "SSL_CERT_FILE"
+"""The environment's variable that names a file of certificates, for clients of the hub, too."""
 
 
 @contextmanager
@@ -124,6 +128,12 @@ def _user() -> str:
 
 
 def _unreachable_or_unwritable(name: str, error: Exception) -> WeightsFailure:
+    named = os.environ.get(CERTIFICATES)
+    if named and (isinstance(error, SSLError) or not os.path.isfile(named)):
+        return WeightsFailure(
+            f"The hub can't be asked: {CERTIFICATES} names {named}, which holds no certificates.",
+            "Correct or unset it.",
+        )
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.ENOSPC, errno.EDQUOT):
         return WeightsFailure(

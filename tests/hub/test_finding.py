@@ -7,6 +7,7 @@ import math
 import shlex
 from contextlib import nullcontext
 from pathlib import Path
+from ssl import SSLError
 from threading import Event
 
 import gguf
@@ -24,7 +25,7 @@ from engine.hub import blobs, own_drafters, pairs
 from engine.hub.blobs import RemoteFile
 from engine.hub.download import Repository
 from engine.hub.environment import ENDPOINT, require_settings
-from engine.hub.failures import explained
+from engine.hub.failures import CERTIFICATES, explained
 from engine.hub.fetching import Fetching
 from engine.hub.own_drafters import OWN_DRAFTERS, PACKED, own_drafter, pack
 from engine.hub.pairs import BUNDLED_PAIR, KNOWN_PAIRS, find_pair, is_here, known_drafter
@@ -202,6 +203,13 @@ def test_a_path_that_leads_nowhere(name: str) -> None:
 @pytest.mark.parametrize("name", ["bad name/x y", "a/b\n", "a/..", "a/b--c"])
 def test_something_that_is_not_a_name(name: str) -> None:
     assert "is not a model's name" in str(refusal(name))
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError(2, "No such file or directory"), SSLError(1, "no certificate")])
+def test_certificates_that_are_none_are_told(error: OSError, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv(CERTIFICATES, str(tmp_path))
+    with pytest.raises(WeightsFailure, match=CERTIFICATES), explained("a/b"):
+        raise error
 
 
 @pytest.mark.parametrize(

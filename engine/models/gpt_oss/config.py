@@ -36,6 +36,8 @@ def read_gpt_oss(config: Json, generation: Json | None) -> PreNormConfig:
     with and without a window take turns, and all have experts."""
     fields = Fields(config, "config.json")
     fields.text("hidden_act", ("silu",), "silu")
+    if not fields.given("rope_scaling"):
+        fields.nested("rope_parameters")  # transformers has a scaling of its own where neither is there
     if not fields.flag("attention_bias", True):
         _refuse("whose attention has no biases (attention_bias)")
     for name, ours in (("swiglu_limit", CLAMP), ("swiglu_alpha", SHARPNESS)):
@@ -49,6 +51,9 @@ def read_gpt_oss(config: Json, generation: Json | None) -> PreNormConfig:
     stops = read_stops(fields, generation, vocab_size)
     if vocab_size == PUBLISHED_VOCABULARY:
         stops = tuple(dict.fromkeys((*stops, RETURN, CALL)))
+    layers = tuple(_attention(fields, cast(LayerKind, kind)) for kind in kinds[:num_layers])
+    if len({layer.rope for layer in layers}) > 1:
+        _refuse("whose two kinds of layers turn differently (rope_parameters)")
     return PreNormConfig(
         hidden_size=fields.integer("hidden_size", 1, MAX_SIZE),
         intermediate_size=0,
@@ -56,7 +61,7 @@ def read_gpt_oss(config: Json, generation: Json | None) -> PreNormConfig:
         vocab_size=vocab_size,
         rms_norm_eps=fields.number("rms_norm_eps", 0, 1),
         max_context=fields.integer("max_position_embeddings", 1, MAX_POSITIONS),
-        layers=tuple(_attention(fields, cast(LayerKind, kind)) for kind in kinds[:num_layers]),
+        layers=layers,
         moe=_moe(fields),
         stop_token_ids=stops,
         head_norms=False,

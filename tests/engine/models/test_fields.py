@@ -109,6 +109,8 @@ TURNS = {"rope_type": "proportional", "rope_theta": 1e6, "factor": 2.0}
         ("Qwen3-8B", {"layer_types": [SLIDING] * 36}, "layer_types"),
         ("Qwen3-8B", {"rope_scaling": {"rope_theta": 1e6, FULL: {"rope_theta": 5e5}}}, "says twice"),
         ("gemma-4-31B-it", {"rope_parameters": {FULL: TURNS, SLIDING: TURNS}}, "factor"),
+        ("gpt-oss-20b", {"rope_scaling": None}, "rope_parameters"),
+        ("gpt-oss-20b", {"rope_scaling": {FULL: {"rope_theta": 1e6}, SLIDING: {"rope_theta": 1e4}}}, "differently"),
         ("gemma-4-31B-it", {"rope_scaling": {"rope_type": "yarn", "factor": 2.0, "rope_theta": 1e4}}, "yarn"),
     ],
 )
