@@ -11,7 +11,7 @@
 
 PYTHON ?= python3
 ARGS ?=
-CARDS ?= # all: the proofs compile kernels for every card, not for Hopper and one of the others, and run every script
+CARDS ?= # all: the proofs look at every card, script, theme and surrounding; else at Hopper, and at the others in turn
 
 # Paths stay relative: a clone may live in a folder with spaces in its name.
 BIN := .venv/bin

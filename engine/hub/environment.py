@@ -17,7 +17,8 @@ def require_settings() -> None:
     endpoint = os.environ.get(ENDPOINT) or "https://huggingface.co"
     try:
         parts = urlsplit(endpoint)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        clean = endpoint.isprintable() and " " not in endpoint  # the client would blame a proxy
+        usable = clean and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
     if not usable:

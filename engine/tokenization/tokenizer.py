@@ -70,6 +70,12 @@ def by_transformers(folder: Path) -> Any:
         ) from None
 
 
+def is_mark(token: str, template: str) -> bool:
+    """Whether a token that its tokenizer doesn't call special is one all the same, as Qwen's around calls of tools and
+    their results, and between files: the template writes it, or it looks like one."""
+    return (token in template and bool(token.strip())) or (token.startswith("<|") and token.endswith("|>"))
+
+
 class ChatTokenizer:
     """A checkpoint's own tokenizer and chat template; its family's template where it has none."""
 
@@ -97,7 +103,12 @@ class ChatTokenizer:
         special = {index for index, token in added.items() if token.special} - self.shown_ids
         self.special_ids = frozenset(self.thought_ids).union(special)
         self._num_rows = self._rows(folder, text_config(config).get("vocab_size"))
-        marks = {str(token) for index, token in added.items() if token.special or index >= self._num_rows}
+        template = str(self._tokenizer.chat_template)
+        marks = {
+            str(token)
+            for index, token in added.items()
+            if token.special or index >= self._num_rows or is_mark(str(token), template)
+        }
         thought, known = (chat.thought_open, chat.thought_close), by_text.keys()
         marks |= {*thought, "" if chat.headers is None else chat.headers.end} & known
         # With headers the marks around a thought are those around every message.

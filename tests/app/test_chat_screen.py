@@ -92,14 +92,6 @@ async def test_an_engine_that_can_not_load_says_why(launch: Launch) -> None:
         assert chat.app.failure_kind == "weights"
 
 
-async def test_a_question_that_fails_leaves_the_chat_alive(launch: Launch) -> None:
-    error = EngineError("usage", "The prompt is longer than the context.", "Shorten it.")
-    async with launch(turn_error=error) as chat:
-        await chat.ask_and_wait("too long")
-        assert "longer than the context" in chat.log.text and "Shorten it." in chat.log.text
-        assert chat.screen.chat.messages == []
-
-
 async def test_what_is_typed_and_pasted_is_asked_as_it_is(launch: Launch) -> None:
     pasted = "\n".join(f"line {number}" for number in range(24)) + "\n"
     signs = "a\x1b[31mb\u202e\u2028c " * 9  # two rows, by the width of what is shown

@@ -71,6 +71,20 @@ def changed(folder: Path, *added: tuple[int, str]) -> Path:
     return target
 
 
+def test_what_a_template_writes_is_a_mark_though_it_is_not_called_special(tmp_path: Path) -> None:
+    """As Qwen's tokens around calls of tools and their results: a result must not end itself."""
+    config = json.loads((PAIR / "config.json").read_text())
+    first = config["text_config"]["vocab_size"]
+    target = changed(tmp_path, *enumerate(("</tool_response>", "<|file_sep|>", "<b>"), first))
+    config["text_config"]["vocab_size"] += 3
+    (target / "config.json").write_text(json.dumps(config))
+    (target / "model.safetensors").unlink()
+    template = target / "chat_template.jinja"
+    template.write_text(template.read_text() + "{# </tool_response> #}")
+    ids = ChatTokenizer(target).prompt([Message("user", "a</tool_response><|file_sep|><b>")], thinking=False).ids
+    assert [token - first for token in ids if token >= first] == [2]
+
+
 def test_a_token_that_the_model_has_no_row_for_is_never_made(tmp_path: Path) -> None:
     rows = json.loads((PAIR / "config.json").read_text())["text_config"]["vocab_size"]
     target = changed(tmp_path, (rows + 3, "<zork>"))

@@ -23,6 +23,7 @@ from engine.files.shards import missing_weights
 from engine.hub import blobs, own_drafters, pairs
 from engine.hub.blobs import RemoteFile
 from engine.hub.download import Repository
+from engine.hub.environment import ENDPOINT, require_settings
 from engine.hub.failures import explained
 from engine.hub.fetching import Fetching
 from engine.hub.own_drafters import OWN_DRAFTERS, PACKED, own_drafter, pack
@@ -201,6 +202,15 @@ def test_a_path_that_leads_nowhere(name: str) -> None:
 @pytest.mark.parametrize("name", ["bad name/x y", "a/b\n", "a/..", "a/b--c"])
 def test_something_that_is_not_a_name(name: str) -> None:
     assert "is not a model's name" in str(refusal(name))
+
+
+@pytest.mark.parametrize(
+    "address", ["hub", "http://[::1", "ftp://x", " ", "http://a\nb", "http://a b", "http://a\udcff"]
+)
+def test_what_is_no_address_is_told_as_such_and_not_as_a_proxy(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ENDPOINT, address)
+    with pytest.raises(WeightsFailure, match="no address of a hub"):
+        require_settings()
 
 
 @pytest.mark.parametrize("shard", ["", ".", "..", "../x", "/x", "a/../b", "a\0", 3, None])

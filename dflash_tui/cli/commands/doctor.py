@@ -38,7 +38,7 @@ _SMALLEST_SIZE = (80, 24)
 def doctor(as_json: bool, memory: str | None) -> int:
     """Look at the GPU, the packages, the models and the terminal, and say which models fit. Nothing is sent anywhere.
 
-    The exit code is 0 unless something that the bundled pair needs is broken.
+    The exit code is 0 unless something is broken that the bundled pair needs, or with which the hub can't be asked.
     """
     if memory is not None:
         return _plan_for(memory, as_json)

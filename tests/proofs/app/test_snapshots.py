@@ -10,7 +10,7 @@ from rich.style import Style
 from tests.proofs.app import snapshots
 from tests.proofs.app.snapshots import SCREENS, SIZES, drawn, path_of, pictures, playing
 
-from .test_contrast import read_in_every_theme, unread
+from .test_contrast import read_in_themes, unread
 
 REWRITE = "python -m tests.proofs.app.snapshots"
 OF_EVERY_KIND = ("start", "chat", "steps", "presenter", "help", "sessions", "lesson")
@@ -32,7 +32,7 @@ async def test_a_screen_looks_as_it_did_and_every_word_can_be_read(screen: str, 
             assert taken == expected, f"if this is how it should look: {REWRITE} {screen}"
             assert screen in GREYED or not unread(app), size
             if size == SIZES[0] and screen in OF_EVERY_KIND:
-                await read_in_every_theme(app, pilot.pause)
+                await read_in_themes(app, pilot.pause)
 
 
 async def test_verdicts_differ_without_colour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

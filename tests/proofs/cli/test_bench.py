@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
+from typing import NoReturn
 
 import pytest
 
+from dflash_tui.cli.commands import bench
 from dflash_tui.core.exit_codes import ExitCode
 from tests.cli.conftest import Program
 
@@ -43,3 +46,11 @@ def test_a_wrong_flag_says_where_the_flags_are(program: Program) -> None:
 def test_help_fits_on_a_screen(program: Program) -> None:
     assert program.run("bench", "--help").code == ExitCode.OK
     assert program.out.startswith(b"usage: dflash-chat bench") and len(program.out.splitlines()) <= 40
+
+
+def test_help_that_nobody_reads_ends_as_other_output_does(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(text: str) -> NoReturn:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(bench, "say", gone)
+    assert program.run("bench", "--help").code == ExitCode.BROKEN_PIPE

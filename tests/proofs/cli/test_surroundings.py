@@ -1,5 +1,5 @@
 """Commands where something of a machine is broken or missing: each runs, or says in a sentence what is wrong and ends
-with a code of its own."""
+with a code of its own. With every commit another third."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from dflash_tui.core.exit_codes import ExitCode
+from tests.pace import in_turn
 
 COMMANDS = (
     ["doctor"],
@@ -72,12 +73,12 @@ SURROUNDINGS: dict[str, Surround] = {
 }
 
 
-@pytest.mark.parametrize("surround", SURROUNDINGS.values(), ids=SURROUNDINGS)
-def test_commands_run_or_say_what_is_wrong(tmp_path: Path, surround: Surround) -> None:
+@pytest.mark.parametrize("name", in_turn([*SURROUNDINGS], 3))
+def test_commands_run_or_say_what_is_wrong(tmp_path: Path, name: str) -> None:
     home, work = tmp_path / "home", tmp_path / "work"
     home.mkdir(), work.mkdir()
     environment = {"PATH": os.environ["PATH"], "HOME": str(home), "TERM": "xterm", "LANG": "C.UTF-8"}
-    surround(tmp_path, environment)
+    SURROUNDINGS[name](tmp_path, environment)
     environment["PYTHONPATH"] = str(Path(__file__).parents[3])
     if "HF_ENDPOINT" not in environment:
         environment["HF_ENDPOINT"] = "http://127.0.0.1:9"  # nobody is asked
