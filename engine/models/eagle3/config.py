@@ -73,6 +73,8 @@ class Eagle3Config(DrafterConfig):
     feature_bias: bool = False
     residual_normed: bool = False
     """``norm_before_residual``: whether what a token is paired with enters the residual stream normed."""
+    brings_head: bool = False
+    """Whether its makers always put a head into its files: without one it would guess by another."""
     feeds_normed: bool = False
     """``norm_output``: whether the next token is paired with what the head reads, behind the final norm."""
 
@@ -105,6 +107,8 @@ class Eagle3Config(DrafterConfig):
         return replace(self, target_layer_ids=(*taps, EMBEDDED), counts="outputs")
 
     def with_files(self, headers: Headers) -> Eagle3Config:
+        if self.brings_head and "lm_head.weight" not in headers:
+            _refuse("whose files lack its head (lm_head.weight)")
         names = {name.removeprefix("midlayer.").removeprefix("layers.0.") for name in headers}
         layers = tuple(replace(layer, biases="self_attn.q_proj.bias" in names) for layer in self.layers)
         head_norms = "self_attn.q_norm.weight" in names
@@ -169,7 +173,7 @@ def read_speculators_eagle3(config: Json) -> Eagle3Config:
 
 def read_deepspec_eagle3(config: Json) -> Eagle3Config:
     """Reads DeepSpec's layout, whose taps are outputs and whose tables are in its files; raises as ``read_eagle3``."""
-    return replace(read_eagle3(deepspec_fields(config)), counts="outputs")
+    return replace(read_eagle3(deepspec_fields(config)), counts="outputs", brings_head=True)
 
 
 def deepspec_fields(config: Json) -> dict[str, Any]:

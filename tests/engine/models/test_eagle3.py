@@ -195,3 +195,12 @@ def test_what_is_damaged_is_refused_by_name(damage: tuple[str, Change], dense_pa
     with pytest.raises(WeightsFailure) as refused:
         load_drafter(tmp_path, dense_pair.target, no_progress)
     assert any(word in str(refused.value) for word in named.split("|")) and refused.value.hint
+
+
+@pytest.mark.parametrize("layout", ["DeepSpec", "DeepSpec, Gemma"])
+def test_a_head_that_its_makers_put_in_is_missed(layout: str, dense_pair: TinyPair, tmp_path: Path) -> None:
+    tensors = write_eagle(tmp_path, layout, VOCAB_SIZE, TAPS, count=None, embedding=True)
+    del tensors["lm_head.weight"]
+    save_file(tensors, tmp_path / "model.safetensors")
+    with pytest.raises(WeightsFailure, match="lm_head"):
+        load_drafter(tmp_path, dense_pair.target, no_progress)

@@ -35,4 +35,4 @@ def read_gemma_eagle3(config: Json) -> GemmaEagle3Config:
     """Raises ``WeightsFailure`` for a damaged config, and for what is not computed."""
     fields = Fields(deepspec_fields(config), WHERE)
     read = read_as(GemmaEagle3Config, fields, fields, OwnTables(), read_drafters_layers(fields))
-    return replace(read, logit_softcap=optional_number(fields, "final_logit_softcapping"))
+    return replace(read, brings_head=True, logit_softcap=optional_number(fields, "final_logit_softcapping"))
