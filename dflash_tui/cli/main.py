@@ -56,6 +56,7 @@ CHATS_WORDS = {
     "--block": "--block-size",
     "--think": "--thinking",
     "--speculation": "--no-speculation",
+    "--preset": "--system",
 }
 """The flags that do what the chat's commands of these names do, where that is another word."""
 WITHOUT_CONFIG = ("help", "doctor", "completion")

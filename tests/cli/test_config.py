@@ -108,7 +108,8 @@ def test_block_sizes_are_numbers_or_auto_and_what_an_earlier_version_wrote_is_le
         ("theme = 5", "line 1: theme must be text in quotes, not 5"),
         ('\n\ntheem = "mono"', "line 3: there is no setting theem; do you mean theme?"),
         ('prompt = "hi"', "line 1: there is no setting prompt"),
-        ('[keys]\nsave = "f9"', "line 1: there is no setting keys"),
+        ('[keys]\nsave = "f9"', "line 1: there is no setting keys; every action is in the palette"),
+        ('seed = 1\n[presets.x]\nsystem = "s"', "line 2: there is no setting presets; dflash-chat --system"),
         ("seed = ", "line 1: Invalid value"),
     ],
 )

@@ -58,6 +58,8 @@ def test_what_is_not_there(program: Program) -> None:
         program.run(*arguments)
         assert program.code == ExitCode.USAGE and "no conversation" in program.err, arguments
         assert program.engines == []
+    for word, does in (("find", "sessions list WORDS"), ("export", "dflash-chat export ID")):
+        assert program.run("sessions", word, "x").code == ExitCode.USAGE and does in program.err
 
 
 def test_a_script_goes_on_with_a_conversation(program: Program) -> None:

@@ -67,8 +67,8 @@ def _open_sessions(
 
     def open_at(path: Path) -> None:
         desk.resume(path)
-        if turn := screen.turns.get(path):
-            desk.visit(turn)
+        if (place := screen.places.get(path)) and place.turn:
+            desk.visit(place.turn)
 
     def take(session: SessionSummary | None) -> None:
         if session is not None:

@@ -36,6 +36,10 @@ UNREADABLE = 3
 """Of how many files that can't be read a notice says why."""
 NAME_WIDTH = 28
 """Cells that a name has before facts stand beside it."""
+LEAST_CONTEXT = 12
+"""Cells of what was said around the words, from which on it is shown."""
+HERE = " · this chat has the words, too: /tree"
+"""Behind the title where the conversation on the screen was found as well."""
 
 
 class SessionsScreen(PickerScreen[SessionSummary]):
@@ -57,11 +61,11 @@ class SessionsScreen(PickerScreen[SessionSummary]):
         """``open_now`` is the file of the conversation on the screen, which can't be resumed or deleted from here;
         ``replay`` plays one as it was decoded, when this screen is gone."""
         super().__init__(words)
-        from dflash_tui.core.sessions.search import Search  # not before the first frame
+        from dflash_tui.core.sessions.search import Place, Search, around  # not before the first frame
 
-        self._directory, self._search = directory, Search(directory)
-        self.turns: dict[Path, int] = {}
-        """By conversation, the latest question at which the words were said."""
+        self._directory, self._search, self._around = directory, Search(directory), around
+        self.places: dict[Path, Place] = {}
+        """By conversation, where the words were said."""
         self._replay = replay
         self._open_now = open_now
         self._sessions: list[SessionSummary] | None = None
@@ -93,17 +97,29 @@ class SessionsScreen(PickerScreen[SessionSummary]):
             self._sessions = [session for session in sessions if session.path != self._open_now]
             if unreadable:
                 self.notify("\n".join(unreadable[:UNREADABLE]), timeout=8, markup=False)
-        self.turns = self._search.known(words)
-        return [session for session in self._sessions if session.matches(words) or session.path in self.turns]
+        self.places = self._search.known(words)
+        here = self.places.get(self._open_now)
+        self.query_one(Vertical).border_title = f"{self.HEAD}{HERE if here and here.turn else ''}"
+        return [session for session in self._sessions if session.matches(words) or session.path in self.places]
 
     def describe(self, entry: SessionSummary) -> Content:
         when = datetime.fromtimestamp(entry.changed).strftime("%d %b %H:%M  ")
-        asked = len(entry.questions)
-        questions = f"  {counted(asked, 'question')}"
-        room, whole = self.line_width - len(when), f"{questions} · {short_name(entry.target or 'unknown model')}"
+        room, name = self.line_width - len(when), sanitise(entry.name)
+        if (context := self._said_around(entry, room - NAME_WIDTH - 2)) is not None:
+            return Content.assemble((when, BESIDE), set_cell_size(name, NAME_WIDTH), (f"  {context}", BESIDE))
+        questions = f"  {counted(len(entry.questions), 'question')}"
+        whole = f"{questions} · {short_name(entry.target or 'unknown model')}"
         facts = next((each for each in (whole, questions) if room - cell_len(each) >= NAME_WIDTH), "")
-        name = set_cell_size(sanitise(entry.name), max(room - cell_len(facts), 10))
-        return Content.assemble((when, BESIDE), name, (facts, BESIDE))
+        return Content.assemble((when, BESIDE), set_cell_size(name, max(room - cell_len(facts), 10)), (facts, BESIDE))
+
+    def _said_around(self, entry: SessionSummary, room: int) -> str | None:
+        """What was said around the words, where they don't all stand in the name."""
+        place, name = self.places.get(entry.path), entry.name.casefold()
+        in_name = all(word in name for word in self.words.casefold().split())
+        if place is None or not place.turn or room < LEAST_CONTEXT or in_name:
+            return None
+        line = sanitise(self._around(place.text, self.words, room))
+        return set_cell_size(line, min(cell_len(line), room))
 
     def action_replay(self) -> None:
         if (session := self.chosen) is not None:

@@ -34,7 +34,17 @@ from ..terminal.saying import remark, say
 NAME_WIDTH = 60
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
+class _Sessions(click.Group):
+    def resolve_command(
+        self, context: click.Context, words: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if words[0] not in self.commands and not words[0].startswith("-"):
+            hint = "dflash-chat sessions list WORDS looks for words, dflash-chat export ID writes a page or data."
+            raise Problem(f"There is no command sessions {in_line(words[0])}.", hint)
+        return super().resolve_command(context, words)
+
+
+@click.group(cls=_Sessions, context_settings={"help_option_names": ["-h", "--help"]}, invoke_without_command=True)
 @click.pass_context
 def sessions(context: click.Context) -> int:
     """List, show and delete conversations. An ID may be cut short where it stays the only one."""

@@ -27,6 +27,11 @@ CORRECT = "Correct the file."
 """What to do about a mistake in a settings file."""
 SHARED = ("theme", *SCREEN_FLAGS, "device", "weights", "offline")
 """Settings that the other commands follow too."""
+_GONE = {
+    "keys": "every action is in the palette and behind a slash",
+    "presets": "dflash-chat --system @tutor.md --temperature 0.3 opens a chat so, and a shell's alias names it",
+}
+"""Tables of earlier versions, and what does their work."""
 _WORDS: dict[type, str] = {bool: "true or false", int: "a whole number", float: "a number", str: "text in quotes"}
 
 
@@ -58,8 +63,8 @@ def problems(program: click.Command, config: Config) -> Iterator[str]:
     for name, entry in config.settings.items():
         if name not in known:
             near = get_close_matches(name, [*known, SERVERS_TABLE], 1)
-            hint = f"; do you mean {near[0]}?" if near else "; dflash-chat help lists the flags, by whose names they go"
-            yield f"{entry.location}: there is no setting {name}{hint}"
+            meant = f"do you mean {near[0]}?" if near else "dflash-chat help lists the flags, by whose names they go"
+            yield f"{entry.location}: there is no setting {name}; {_GONE.get(name, meant)}"
         elif complaint := _complaint(known[name], entry.value):
             yield f"{entry.location}: {name} {complaint}"
     for name, table in config.servers.items():

@@ -27,6 +27,7 @@ ELSEWHERE: Mapping[str, str] = {
     **dict.fromkeys(("stop", "cancel", "abort"), "Ctrl+C stops an answer; on the screen, Esc does, too."),
     **dict.fromkeys(("models", "list", "ls"), "/model and a name goes on with it; dflash-chat help models has names."),
     **dict.fromkeys(("search", "find"), "/sessions and words looks into every conversation, /tree into this."),
+    **dict.fromkeys(("trace", "record"), "A chat's own file is its recording: dflash-chat replay plays it."),
     **dict.fromkeys(("commands", "?"), "/help lists what there is."),
     **dict.fromkeys(
         ("theme", "gauges", "rendered", "lens", "teach", "present", "predict", "pace", "replay"),

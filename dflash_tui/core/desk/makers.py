@@ -37,7 +37,7 @@ class Makers:
         """Sample as the makers do from the next question on, or as at the start. Raises ``SlashError`` where they don't
         say how, and for what the source lacks; then nothing changes."""
         values = _values(self._chat.reducer.ready)
-        if name not in self.names:
+        if name == OF_MODEL and not values:
             raise SlashError(f"The makers of this model don't say how to sample; /preset {NONE} is the start's way.")
         wanted = replace(self._chat.settings, **values) if name == OF_MODEL else self._at_start
         for field, value in wanted.to_dict().items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
@@ -26,20 +27,34 @@ class _File(NamedTuple):
     size: int
 
 
+class Place(NamedTuple):
+    """Where words were said."""
+
+    turn: int
+    """0 for what isn't a turn's: the conversation's name, its model, its id."""
+    text: str
+    """All that was said there, on one line."""
+
+
+class _Said(NamedTuple):
+    place: Place
+    folded: str
+
+
 class Search:
-    """Everything said in the conversations of a folder. What is found is, by conversation, the latest first, the latest
-    turn at which all words were said; 0 where they stand in its name alone. Words may be cut short; “several in quotes”
-    stand as they are."""
+    """Everything said in the conversations of a folder. A conversation is found by words that were all said in it; of
+    each, the latest first, the latest place with the most of them. Words may be cut short; “several in quotes” stand
+    as they are."""
 
     def __init__(self, directory: Path | None = None) -> None:
         self._directory = directory or sessions_directory()
         self._read: list[_File] = []
 
-    def find(self, words: str) -> dict[Path, int]:
+    def find(self, words: str) -> dict[Path, Place]:
         """Where all of ``words`` were said."""
         return _found(_files(self._directory), words)
 
-    def known(self, words: str) -> dict[Path, int]:
+    def known(self, words: str) -> dict[Path, Place]:
         """Where they were said in what :meth:`read` has read so far."""
         return _found(tuple(self._read), words)
 
@@ -62,16 +77,24 @@ def conversations(words: str = "", directory: Path | None = None) -> tuple[list[
 
 def _wanted(words: str) -> list[str]:
     """The words, folded; quotes hold several together."""
-    wanted = (match.strip('"').casefold() for match in _WORD.findall(words))
+    wanted = (match.strip('"').casefold() for match in _WORD.findall(unicodedata.normalize("NFC", words)))
     return [word for word in (" ".join(each.replace('"', " ").split()) for each in wanted) if word]
 
 
-def _found(files: Iterable[_File], words: str) -> dict[Path, int]:
-    wanted, found = _wanted(words), dict[Path, int]()
+def around(text: str, words: str, length: int) -> str:
+    """At most ``length`` characters of a line, from just before the first of ``words`` in it."""
+    folded = text.casefold()
+    first = min((at for word in _wanted(words) if (at := folded.find(word)) >= 0), default=0)
+    start = text.rfind(" ", 0, max(first - length // 4, 0)) + 1 if first > length // 2 else 0
+    return f"{'…' if start else ''}{text[start:]}"[:length]
+
+
+def _found(files: Iterable[_File], words: str) -> dict[Path, Place]:
+    wanted, found = _wanted(words), dict[Path, Place]()
     for file in files if wanted else ():
-        turns = [turn for turn, text in _said_in(file) if all(word in text for word in wanted)]
-        if turns:
-            found[file.path] = next(filter(None, turns), 0)
+        said = _said_in(file)
+        if all(any(word in each.folded for each in said) for word in wanted):
+            found[file.path] = max(said, key=lambda each: sum(word in each.folded for word in wanted)).place
     return found
 
 
@@ -88,14 +111,14 @@ def _files(folder: Path) -> list[_File]:
 
 
 @lru_cache(MOST_KEPT)
-def _said_in(file: _File) -> tuple[tuple[int, str], ...]:
-    """All that was said in a conversation, folded, each with its turn, the latest first; 0 is its name. Nothing of what
-    can't be read."""
+def _said_in(file: _File) -> tuple[_Said, ...]:
+    """All that was said in a conversation, the latest first. Nothing of what can't be read."""
     try:
         conversation = load_session(file.path)
     except (OSError, ValueError):
         return ()
-    texts = [(0, conversation.title or "")]
+    texts = [(0, f"{conversation.target or ''} {file.path.stem}"), (0, conversation.title or "")]
     for turn in conversation.tree:
         texts += [(turn.number, text) for text in (turn.question, turn.answer, turn.name)]
-    return tuple((number, text.casefold()) for number, text in reversed(texts) if text)
+    lines = ((number, unicodedata.normalize("NFC", " ".join(text.split()))) for number, text in reversed(texts))
+    return tuple(_Said(Place(number, line), line.casefold()) for number, line in lines if line)

@@ -122,7 +122,7 @@ def line_of(text: str, key: str, table: str = "") -> int | None:
     for number, line in enumerate(text.splitlines(), 1):
         if match := _TABLE.match(line):
             current = match[1].strip("\"'")
-            if current == (table or key):
+            if current == (table or key) or (header is None and not table and current.startswith(f"{key}.")):
                 header = number
         elif current == table and (match := _KEY.match(line)) and match[1].strip("\"'") == key:
             return number

@@ -36,6 +36,7 @@ def test_a_command_and_its_argument() -> None:
         ("/clear", "/new"),
         ("/settings", "/temp"),
         ("/undo", "/edit"),
+        ("/trace", "dflash-chat replay"),
     ],
 )
 def test_an_unknown_command_is_an_error_that_names_the_nearest_or_where_they_are(text: str, hint: str) -> None:

@@ -132,6 +132,20 @@ def test_every_command_says_what_it_does_and_takes() -> None:
         assert command.usage.startswith(f"/{command.slash}") and command.argument("x").usage.endswith(")")
 
 
+def test_a_race_in_the_chat_is_against_no_server(sit: Sit) -> None:
+    seat = sit()
+    for words in (
+        "against http://host:1",
+        "against http://host:1 Why?",
+        "against gpu",
+        "--against gpu",
+        "http://host:1",
+    ):
+        assert "dflash-chat race --against " in seat.type(f"/race {words}") and not seat.face.races, words
+    for count, words in enumerate(("against what did Luther protest?", "http://host:1 is what?", "against"), 1):
+        assert not seat.type(f"/race {words}") and len(seat.face.races) == count, words
+
+
 def test_how_a_models_makers_sample_is_told_once_and_is_a_preset(sit: Sit) -> None:
     sampling = {"temperature": 0.7, "top_k": 20, "top_p": 0.8, "repetition_penalty": 1.1}
     seat = sit(ready=replace(READY, sampling=sampling))
@@ -144,3 +158,4 @@ def test_how_a_models_makers_sample_is_told_once_and_is_a_preset(sit: Sit) -> No
     assert seat.type("/preset none") and seat.desk.chat.settings.temperature == 0
     plain = sit()
     assert not [each for each in plain.face.said if "makers" in each] and "don't say how" in plain.type("/preset model")
+    assert "not “tutor”" in plain.type("/preset tutor")

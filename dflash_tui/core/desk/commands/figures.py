@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from ...conversation.slash import Argument
+import re
+
+from ...conversation.slash import Argument, SlashError
 from ...race.race import Race
 from ..command import Command
 from ..desk import Desk
 from ..lanes import RACE_RUNS, own_lanes, question_of
 from ..views import Figures, RoundView
+
+_AGAINST = re.compile(r"(?:-*against\s+(?=\w+://|\S+$)|(?=\w+://\S+$))(\S+)")
+"""A server to race against, which the chat doesn't do, in the place of a question."""
 
 
 def show_statistics(desk: Desk, _: Argument) -> None:
@@ -22,6 +27,8 @@ def show_round(desk: Desk, argument: Argument) -> None:
 def race(desk: Desk, argument: Argument) -> None:
     """Race the target alone against its drafter."""
     desk.require_idle()
+    if server := _AGAINST.match(argument.text):
+        raise SlashError(f"A race in the chat is of its own lanes. In a shell: dflash-chat race --against {server[1]}")
     desk.require("speculation")
     lanes = own_lanes(desk.chat.settings, desk.ready, desk.source.capabilities.can("draft_by"))
     messages = question_of(desk.chat, argument.text)

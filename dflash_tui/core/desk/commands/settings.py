@@ -14,6 +14,7 @@ from ...settings.decoding import SETTINGS, SettingName
 from ...settings.system import typed_system
 from ..command import Command
 from ..desk import Desk
+from ..makers import NONE, OF_MODEL
 
 SHOWN = 200
 """How many characters of a system prompt are told to the user."""
@@ -80,7 +81,7 @@ def set_system(desk: Desk, argument: Argument) -> None:
 def set_preset(desk: Desk, argument: Argument) -> None:
     """Sample as the model's makers do, or as at the start; without a word, say which is in force."""
     if argument.text:
-        desk.makers.take(argument.text, desk.require)
+        desk.makers.take(argument.choice(OF_MODEL, NONE), desk.require)
         desk.face.changed("settings")
     desk.face.say(
         "Sampling is as the model's makers have it." if desk.makers.in_force else "Sampling is not the makers'."
