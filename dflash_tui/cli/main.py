@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None, engine: Engine = local_source, 
             return _give_up(misplaced)
         meant = CHATS_WORDS.get(error.option_name)
         near = [meant] if meant else get_close_matches(error.option_name, error.possibilities or (), 1, cutoff=SURE)
-        message = click.NoSuchOption(error.option_name, possibilities=near).format_message()
+        message = f"{error.message} Did you mean {near[0]!r}?" if near else error.message
         return _give_up(Problem(message, _where_flags_are(error)))
     except click.ClickException as error:
         return _give_up(Problem(error.format_message(), _where_flags_are(error)))

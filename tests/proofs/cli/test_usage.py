@@ -59,6 +59,7 @@ def test_flags_out_of_range(program: Program, arguments: list[str], message: str
             ([each, "--nonsense"], b"", "--nonsense", f"dflash-chat {each} --help")
             for each in ("selftest", "race", "export")
         ),
+        (["--preset", "x"], b"", "Did you mean '--system'?", "dflash-chat --help"),
         (["--tempature", "1"], b"", "Did you mean '--temperature'?", "dflash-chat --help"),
         (["--resume"], b"", "--resume without an ID", "dflash-chat sessions lists them"),
         (["--resume", "-p", "hi"], None, "--resume without an ID", "dflash-chat sessions lists them"),
