@@ -67,6 +67,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if isinstance(item, pytest.Function) and "_shared" in item.fixturenames:
             item.add_marker(pytest.mark.asyncio(loop_scope="module"), append=False)
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    # At the end of all: before a test that runs alone begins, the other workers end theirs and wait.
+    items.sort(key=lambda item: item.get_closest_marker("alone") is not None)
     slow = [item for item in items if item.get_closest_marker("slow")]
     others = iter([item for item in items if not item.get_closest_marker("slow")])
     shares = [slow[worker::workers] for worker in range(workers)]
