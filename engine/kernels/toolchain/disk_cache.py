@@ -96,4 +96,12 @@ def _load(launches: Sequence[str], device: torch.device, over: Event) -> None:
             if over.is_set():
                 return
             with suppress(Exception):
-                _ = prepared(launch).run  # asking for it loads it
+                _bring(prepared(launch))
+
+
+def _bring(kernel: Any) -> None:
+    try:
+        _ = kernel.run  # asking for it loads it
+    finally:
+        if kernel.module is None:
+            kernel._run = None  # with a launcher Triton takes it for loaded, and its first launch wouldn't try again

@@ -9,6 +9,7 @@ from typing import cast
 import pytest
 
 from engine.commands import GenerationSettings
+from engine.decoding import round_launches
 from engine.decoding.cuda_graphs import Launch
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
@@ -60,12 +61,32 @@ def plain(pair: Pair, wanted: GenerationSettings, context: int = CONTEXT) -> Ans
     return run_turn(Decoder(pair.target, None, context), PROMPT, replace(wanted, speculation=False))
 
 
+def _record_behind_a_trial(decoder: Decoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launches what is recorded, as a GPU does once."""
+
+    def captured(launch: Launch, *_: object, **__: object) -> Launch:
+        launch()
+        return launch
+
+    with monkeypatch.context() as patch:
+        patch.setattr(round_launches, "captured", captured)
+        launches = cast(DeviceRounds, decoder.rounds).launches
+        launches.prepare(wide=False)
+        run_turn(decoder, PROMPT[:10], settings(block_size=8, max_new_tokens=12))
+        decoder.clear()
+        assert launches.state.pending.item() > 0
+        assert list(record_wide_rounds(decoder)) == [None] * 8
+
+
 @on_device
-def test_what_is_refused_leaves_no_trace(repeating: Pair) -> None:
-    """By host and device alike, where wide rounds are sampled; the drafter goes on behind one."""
+def test_what_is_refused_leaves_no_trace(repeating: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By host and device alike, where wide rounds are sampled; the drafter goes on behind one. Nor does recording wide
+    rounds behind the answer with which rounds are tried out."""
     wanted, answers = replace(SAMPLED, seed=18, max_new_tokens=60), []
     for device in (True, False):
         decoder = decoder_of(repeating, WIDE, DRAFT, HALF, ALONE, drafts=True, device=device)
+        if device:
+            _record_behind_a_trial(decoder, monkeypatch)
         answers.append(run_turn(decoder, PROMPT, wanted))
         assert_caches_equal_recomputation(decoder)
     assert_same_rounds(*answers)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -23,6 +24,7 @@ from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
 from engine.decoding.round_launches import Ingestion, Proposal, RoundLaunches, RoundPiece, Verification
 from engine.hub.pairs import PairFolders
+from engine.kernels.toolchain import disk_cache
 from engine.kernels.toolchain.card import HOPPER
 from engine.kernels.toolchain.disk_cache import loading_beside
 from engine.kernels.toolchain.jit import INTERPRETED, UNSPECIALISED
@@ -246,11 +248,37 @@ def test_what_was_compiled_before_takes_no_process(tmp_path: Path, monkeypatch: 
     assert started() == (None, None)
 
 
-def test_launches_that_nobody_knows_are_left_alone() -> None:
-    before = threads("kernels")
-    with loading_beside(["no launch"], CUDA):
-        pass
-    assert threads("kernels") <= before
+class Kernel:
+    """As Triton's: a launcher first, then the machine code."""
+
+    def __init__(self, loads: bool):
+        self._loads = loads
+        self._run: str | None = None
+        self.module: str | None = None
+
+    @property
+    def run(self) -> str:
+        self._run = "launcher"
+        if not self._loads:
+            raise RuntimeError("Out of memory.")
+        self.module = "code"
+        return self._run
+
+
+def test_what_cannot_be_brought_is_left_to_the_first_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernels = {"good": Kernel(True), "refused": Kernel(False), "last": Kernel(True)}
+    brought = threading.Event()
+
+    def prepared(launch: str) -> Kernel:
+        if launch == "last":
+            brought.set()
+        return kernels[launch]
+
+    monkeypatch.setattr(disk_cache, "prepared", prepared)
+    monkeypatch.setattr(torch.cuda, "device", lambda _device: nullcontext())
+    with loading_beside(["good", "unknown", *kernels], CUDA):
+        assert brought.wait(60.0)
+    assert [kernel._run for kernel in kernels.values()] == ["launcher", None, "launcher"]
 
 
 @pytest.mark.usefixtures("a_gpu")
