@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import stat
@@ -177,8 +178,12 @@ class FileOutput(Output):
 def check_directory(path: Path, flag: str = "--out") -> None:
     """Raise :class:`Problem` unless files can be created in ``path``, or ``path`` itself created."""
     existing = next(parent for parent in (path, *path.absolute().parents) if os.path.lexists(parent))
-    if not (existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)):
-        raise Problem(
-            f"Nothing can be saved in {path}: {existing} is not a folder you may write to.",
-            f"Choose another folder with {flag}.",
-        )
+    usable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+    why = "" if usable else f"{existing} is not a folder you may write to."
+    try:
+        (path / "block-1.txt").lstat()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            why = "its name is too long."
+    if why:
+        raise Problem(f"Nothing can be saved in {path}: {why}", f"Choose another folder with {flag}.")

@@ -104,10 +104,11 @@ def test_an_output_file_that_cannot_be_written(program: Program, tmp_path: Path,
     refused(program.run("-p", "hi", "-o", str(tmp_path / name)), "can't be written", "-o")
 
 
-@pytest.mark.parametrize("name", ["file", "file/below"])
+@pytest.mark.parametrize("name", ["file", "file/below", "a" * 5000, "/".join(["a" * 250] * 17)])
 def test_a_directory_for_code_that_cannot_be_written(program: Program, tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("kept")
-    refused(program.run("-p", "hi", "--out", str(tmp_path / name)), "Nothing can be saved in", "--out")
+    for flag in ("--out", "--save-dir"):
+        refused(program.run("-p", "hi", f"{flag}={tmp_path / name}"), "Nothing can be saved in", flag)
 
 
 def test_help_fits_on_a_screen_and_begins_with_examples(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
