@@ -58,11 +58,11 @@ def link_torch() -> None:
 
 
 def _link_torch() -> None:
-    found = None if "torch" in sys.modules else find_spec("torch")
-    if found is None or not found.submodule_search_locations:
+    spec = None if "torch" in sys.modules else find_spec("torch")
+    if spec is None or not spec.submodule_search_locations:
         return
     link = ctypes.CDLL(None).dlopen
     link.argtypes, link.restype = (ctypes.c_char_p, ctypes.c_int), ctypes.c_void_p
     for name, flags in TORCHS_LIBRARIES.items():
-        if not link(os.fsencode(Path(found.submodule_search_locations[0]) / "lib" / name), flags):
+        if not link(os.fsencode(Path(spec.submodule_search_locations[0]) / "lib" / name), flags):
             return

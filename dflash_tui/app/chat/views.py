@@ -67,8 +67,8 @@ def _open_sessions(
 
     def open_at(path: Path) -> None:
         desk.resume(path)
-        if (place := screen.places.get(path)) and place.turn:
-            desk.visit(place.turn)
+        if (match := screen.matches.get(path)) and match.turn:
+            desk.visit(match.turn)
 
     def take(session: SessionSummary | None) -> None:
         if session is not None:

@@ -61,10 +61,10 @@ class SessionsScreen(PickerScreen[SessionSummary]):
         """``open_now`` is the file of the conversation on the screen, which can't be resumed or deleted from here;
         ``replay`` plays one as it was decoded, when this screen is gone."""
         super().__init__(words)
-        from dflash_tui.core.sessions.search import Place, Search, around  # not before the first frame
+        from dflash_tui.core.sessions.search import Match, Search, around  # not before the first frame
 
         self._directory, self._search, self._around = directory, Search(directory), around
-        self.places: dict[Path, Place] = {}
+        self.matches: dict[Path, Match] = {}
         """By conversation, where the words were said."""
         self._replay = replay
         self._open_now = open_now
@@ -97,10 +97,10 @@ class SessionsScreen(PickerScreen[SessionSummary]):
             self._sessions = [session for session in sessions if session.path != self._open_now]
             if unreadable:
                 self.notify("\n".join(unreadable[:UNREADABLE]), timeout=8, markup=False)
-        self.places = self._search.known(words)
-        here = self.places.get(self._open_now)
+        self.matches = self._search.known(words)
+        here = self.matches.get(self._open_now)
         self.query_one(Vertical).border_title = f"{self.HEAD}{HERE if here and here.turn else ''}"
-        return [session for session in self._sessions if session.matches(words) or session.path in self.places]
+        return [session for session in self._sessions if session.matches(words) or session.path in self.matches]
 
     def describe(self, entry: SessionSummary) -> Content:
         when = datetime.fromtimestamp(entry.changed).strftime("%d %b %H:%M  ")
@@ -114,11 +114,11 @@ class SessionsScreen(PickerScreen[SessionSummary]):
 
     def _said_around(self, entry: SessionSummary, room: int) -> str | None:
         """What was said around the words, where they don't all stand in the name."""
-        place, name = self.places.get(entry.path), entry.name.casefold()
+        match, name = self.matches.get(entry.path), entry.name.casefold()
         in_name = all(word in name for word in self.words.casefold().split())
-        if place is None or not place.turn or room < LEAST_CONTEXT or in_name:
+        if match is None or not match.turn or room < LEAST_CONTEXT or in_name:
             return None
-        line = sanitise(self._around(place.text, self.words, room))
+        line = sanitise(self._around(match.text, self.words, room))
         return set_cell_size(line, min(cell_len(line), room))
 
     def action_replay(self) -> None:

@@ -27,7 +27,7 @@ class _File(NamedTuple):
     size: int
 
 
-class Place(NamedTuple):
+class Match(NamedTuple):
     """Where words were said."""
 
     turn: int
@@ -36,8 +36,8 @@ class Place(NamedTuple):
     """All that was said there, on one line."""
 
 
-class _Said(NamedTuple):
-    place: Place
+class _Line(NamedTuple):
+    match: Match
     folded: str
 
 
@@ -50,13 +50,13 @@ class Search:
         self._directory = directory or sessions_directory()
         self._read: list[_File] = []
 
-    def find(self, words: str) -> dict[Path, Place]:
+    def find(self, words: str) -> dict[Path, Match]:
         """Where all of ``words`` were said."""
-        return _found(_files(self._directory), words)
+        return _matches(_files(self._directory), words)
 
-    def known(self, words: str) -> dict[Path, Place]:
+    def known(self, words: str) -> dict[Path, Match]:
         """Where they were said in what :meth:`read` has read so far."""
-        return _found(tuple(self._read), words)
+        return _matches(tuple(self._read), words)
 
     def read(self) -> Iterator[int]:
         """Reads the conversations, the latest first; gives how many are left to read. On any thread."""
@@ -70,9 +70,9 @@ class Search:
 def conversations(words: str = "", directory: Path | None = None) -> tuple[list[SessionSummary], list[str]]:
     """The conversations in which all of ``words`` were said, or all of them, the latest first; and why others can't be
     read."""
-    found = Search(directory).find(words)
+    matches = Search(directory).find(words)
     readable, unreadable = survey(directory)
-    return [each for each in readable if each.matches(words) or each.path in found], unreadable
+    return [each for each in readable if each.matches(words) or each.path in matches], unreadable
 
 
 def _wanted(words: str) -> list[str]:
@@ -89,13 +89,13 @@ def around(text: str, words: str, length: int) -> str:
     return f"{'…' if start else ''}{text[start:]}"[:length]
 
 
-def _found(files: Iterable[_File], words: str) -> dict[Path, Place]:
-    wanted, found = _wanted(words), dict[Path, Place]()
+def _matches(files: Iterable[_File], words: str) -> dict[Path, Match]:
+    wanted, matches = _wanted(words), dict[Path, Match]()
     for file in files if wanted else ():
-        said = _said_in(file)
-        if all(any(word in each.folded for each in said) for word in wanted):
-            found[file.path] = max(said, key=lambda each: sum(word in each.folded for word in wanted)).place
-    return found
+        lines = _said_in(file)
+        if all(any(word in line.folded for line in lines) for word in wanted):
+            matches[file.path] = max(lines, key=lambda line: sum(word in line.folded for word in wanted)).match
+    return matches
 
 
 def _files(folder: Path) -> list[_File]:
@@ -111,7 +111,7 @@ def _files(folder: Path) -> list[_File]:
 
 
 @lru_cache(MOST_KEPT)
-def _said_in(file: _File) -> tuple[_Said, ...]:
+def _said_in(file: _File) -> tuple[_Line, ...]:
     """All that was said in a conversation, the latest first. Nothing of what can't be read."""
     try:
         conversation = load_session(file.path)
@@ -121,4 +121,4 @@ def _said_in(file: _File) -> tuple[_Said, ...]:
     for turn in conversation.tree:
         texts += [(turn.number, text) for text in (turn.question, turn.answer, turn.name)]
     lines = ((number, unicodedata.normalize("NFC", " ".join(text.split()))) for number, text in reversed(texts))
-    return tuple(_Said(Place(number, line), line.casefold()) for number, line in lines if line)
+    return tuple(_Line(Match(number, line), line.casefold()) for number, line in lines if line)

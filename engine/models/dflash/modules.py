@@ -260,8 +260,8 @@ class DFlashDrafter(Drafter):
         assert isinstance(picker, SelectorPicker | MarkovPicker), "it scores no pairs"
         rows = self.rows(target, anchor, block_size, cache)
         logits = self.logits(target, rows)
-        found = reference_candidates(logits, picker.others_count, candidates)
-        return logits, picker.edges(found, rows, anchor, self.token_ids)
+        chosen = reference_candidates(logits, picker.others_count, candidates)
+        return logits, picker.edges(chosen, rows, anchor, self.token_ids)
 
     def logits(self, target: TargetModel, rows: Tensor) -> Tensor:
         """fp32 logits [n, vocabulary of its head] of normed rows [n, hidden]."""

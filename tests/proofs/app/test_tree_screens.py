@@ -67,7 +67,7 @@ async def test_what_was_said_is_found_and_opened_in_its_place(launch: Launch) ->
         screen = chat.app.screen
         assert isinstance(screen, SessionsScreen)
         await chat.until(lambda: len(lines(screen)) == 1)
-        assert [place.turn for place in screen.places.values()] == [3]
+        assert [match.turn for match in screen.matches.values()] == [3]
         await chat.pilot.press("enter")
         await chat.until(lambda: "about drones" in chat.log.text)
         assert chat.log.text.count("needle") == 3
