@@ -61,10 +61,11 @@ class SessionsScreen(PickerScreen[SessionSummary]):
         """``open_now`` is the file of the conversation on the screen, which can't be resumed or deleted from here;
         ``replay`` plays one as it was decoded, when this screen is gone."""
         super().__init__(words)
-        from dflash_tui.core.sessions.search import Match, Search, around  # not before the first frame
+        from dflash_tui.core.sessions import search  # not before the first frame
 
-        self._directory, self._search, self._around = directory, Search(directory), around
-        self.matches: dict[Path, Match] = {}
+        self._directory, self._search = directory, search.Search(directory)
+        self._around, self._folded = search.around, search.folded
+        self.matches: dict[Path, search.Match] = {}
         """By conversation, where the words were said."""
         self._replay = replay
         self._open_now = open_now
@@ -115,7 +116,7 @@ class SessionsScreen(PickerScreen[SessionSummary]):
     def _said_around(self, entry: SessionSummary, room: int) -> str | None:
         """What was said around the words, where they don't all stand in the name."""
         match, name = self.matches.get(entry.path), entry.name.casefold()
-        in_name = all(word in name for word in self.words.casefold().split())
+        in_name = all(word in name for word in self._folded(self.words))
         if match is None or not match.turn or room < LEAST_CONTEXT or in_name:
             return None
         line = sanitise(self._around(match.text, self.words, room))

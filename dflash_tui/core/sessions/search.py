@@ -75,22 +75,22 @@ def conversations(words: str = "", directory: Path | None = None) -> tuple[list[
     return [each for each in readable if each.matches(words) or each.path in matches], unreadable
 
 
-def _wanted(words: str) -> list[str]:
-    """The words, folded; quotes hold several together."""
+def folded(words: str) -> list[str]:
+    """The words as they are looked for in what was said, folded, too; quotes hold several together."""
     wanted = (match.strip('"').casefold() for match in _WORD.findall(unicodedata.normalize("NFC", words)))
     return [word for word in (" ".join(each.replace('"', " ").split()) for each in wanted) if word]
 
 
 def around(text: str, words: str, length: int) -> str:
     """At most ``length`` characters of a line, from just before the first of ``words`` in it."""
-    folded = text.casefold()
-    first = min((at for word in _wanted(words) if (at := folded.find(word)) >= 0), default=0)
+    line = text.casefold()
+    first = min((at for word in folded(words) if (at := line.find(word)) >= 0), default=0)
     start = text.rfind(" ", 0, max(first - length // 4, 0)) + 1 if first > length // 2 else 0
     return f"{'…' if start else ''}{text[start:]}"[:length]
 
 
 def _matches(files: Iterable[_File], words: str) -> dict[Path, Match]:
-    wanted, matches = _wanted(words), dict[Path, Match]()
+    wanted, matches = folded(words), dict[Path, Match]()
     for file in files if wanted else ():
         lines = _said_in(file)
         if all(any(word in line.folded for line in lines) for word in wanted):
