@@ -118,9 +118,8 @@ class Look:
         rounds = self.travel.rounds(number.turn)
         if not self.hall or rounds is None:
             return scene
-        tokens = rounds.tokens_before(number.step + scene.reached("emit"))
-        passes = max(number.step - 1 + scene.reached("verify"), 0)  # round 0 is the prompt's
-        return replace(scene, tally=tally(tokens, passes))
+        ended = number.step + scene.reached("emit")
+        return replace(scene, tally=tally(rounds.tokens_before(ended), max(ended - 1, 0)))  # round 0 is the prompt's
 
     @property
     def _way_back(self) -> str:
