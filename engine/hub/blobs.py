@@ -9,7 +9,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
+from threading import Event, local
+from time import monotonic
 from typing import IO, Any
 
 from huggingface_hub import constants, get_session, hf_hub_download, hf_hub_url, try_to_load_from_cache
@@ -28,6 +29,11 @@ from .failures import KEPT, SIGN_IN, TRANSPORT_ERROR, no_hub
 
 TIMEOUT = 10.0
 """Seconds without a byte after which a connection counts as lost."""
+
+LONGEST_SILENCE = 30.0
+"""Seconds without an answer after which the hub's client asks no more."""
+_silence = local()
+"""When this thread first asked, of what nobody has answered yet."""
 
 ATTEMPTS, RETRY_SECONDS = 5, 1.0
 """How often to connect without receiving anything new, and the seconds before trying again."""
@@ -95,15 +101,25 @@ def fetch_file(file: RemoteFile, count: Callable[[int], None], stopping: Event) 
 
 
 def patient_session() -> Any:
-    """The HTTP client that all of the hub's functions share. By itself it waits as long as a busy hub asks for, an hour
-    perhaps, and says nothing: with this it says so, and raises ``WeightsFailure``."""
+    """The HTTP client that all of the hub's functions share, as far as they don't wait in silence: by themselves they
+    wait as long as a busy hub asks for, an hour perhaps, and ask one that is stuck for minutes. With this the first
+    raises ``WeightsFailure``, the second ``TimeoutError``."""
     session = get_session()
-    if _refuse_long_waits not in (hooks := session.event_hooks)["response"]:
-        session.event_hooks = {**hooks, "response": [*hooks["response"], _refuse_long_waits]}
+    vars(_silence).clear()
+    for kind, hook in (("request", _refuse_long_silence), ("response", _refuse_long_waits)):
+        if hook not in (hooks := session.event_hooks)[kind]:
+            session.event_hooks = {**hooks, kind: [*hooks[kind], hook]}
     return session
 
 
+def _refuse_long_silence(_: Any) -> None:
+    began = vars(_silence).setdefault("began", monotonic())
+    if monotonic() - began > LONGEST_SILENCE:
+        raise TimeoutError(f"no answer for {LONGEST_SILENCE:.0f} seconds")
+
+
 def _refuse_long_waits(response: Any) -> None:
+    vars(_silence).clear()
     limit = parse_ratelimit_headers(response.headers)
     wait = response.headers.get("Retry-After", "") if limit is None else str(limit.reset_in_seconds)
     if response.status_code in TRANSIENT_STATUS and wait.isdecimal() and int(wait) > TIMEOUT:

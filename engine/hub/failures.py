@@ -188,6 +188,11 @@ def _unreachable_or_unwritable(name: str, error: Exception) -> WeightsFailure:
         )
     if isinstance(error, OfflineModeIsEnabled):
         return WeightsFailure(f"{name} is not on this machine, and HF_HUB_OFFLINE is set.", "Unset it to download.")
+    if "CERTIFICATE_VERIFY" in str(cause):
+        return WeightsFailure(
+            f"What answers at {constants.ENDPOINT} can't show that it is the hub ({cause}).",
+            f"Where a proxy signs connections anew, {CERTIFICATES} must name its certificates. {IN_BETWEEN}",
+        )
     return WeightsFailure(
         f"The hub can't be reached to fetch {name} ({str(cause) or type(cause).__name__}).",
         f"Check the network and its proxy, then run the same command again; {KEPT}.",
