@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,7 @@ READ_SIZE = 1 << 20
 # Progress bars and warnings would go to stderr, which may be the screen of a chat.
 disable_progress_bars()
 logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+warnings.filterwarnings("ignore", "flock not supported")  # another way to lock is taken then
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from socket import gaierror
 from ssl import SSLError
 
 from filelock import Timeout
@@ -185,6 +186,10 @@ def _unreachable_or_unwritable(name: str, error: Exception) -> WeightsFailure:
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
         return WeightsFailure(
             f"The cache {constants.HF_HUB_CACHE} can't be written.", "Set HF_HOME to a folder that you may write to."
+        )
+    if number and not isinstance(error, ConnectionError | TimeoutError | gaierror | SSLError):
+        return WeightsFailure(
+            f"The cache {constants.HF_HUB_CACHE} can't be used ({error}).", "Set HF_HOME to a folder on a local disk."
         )
     if isinstance(error, OfflineModeIsEnabled):
         return WeightsFailure(f"{name} is not on this machine, and HF_HUB_OFFLINE is set.", "Unset it to download.")
