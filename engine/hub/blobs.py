@@ -58,6 +58,8 @@ class RemoteFile:
     size: int
     sha256: str | None
     """The content's hash; None for small files, which are kept in git."""
+    blob_id: str | None = None
+    """By which git knows it."""
 
     @property
     def here(self) -> bool:
@@ -71,6 +73,11 @@ class RemoteFile:
     @property
     def partial(self) -> Path:
         return self.blob.with_name(f"{self.sha256}.incomplete")
+
+    @property
+    def lock(self) -> Path:
+        """The file that whoever fetches this one locks, the hub's own client, too."""
+        return cache_directory() / ".locks" / storage(self.repository).name / f"{self.sha256 or self.blob_id}.lock"
 
     def bytes_here(self) -> int:
         """How many of its bytes are on this machine and need not be fetched."""
@@ -132,16 +139,20 @@ def _refuse_long_waits(response: Any) -> None:
 
 
 def fetch_small_file(file: RemoteFile) -> Path:
-    """Fetches a file in one go; returns its place in the snapshot."""
+    """Fetches a file in one go; returns its place in the snapshot. Raises ``filelock.Timeout`` where another program
+    does, or where locks are files, one that ended early: the client by itself would wait for ever."""
     patient_session()
+    if not file.here:
+        file.lock.parent.mkdir(parents=True, exist_ok=True)
+        with WeakFileLock(file.lock, timeout=TIMEOUT):
+            pass
     return Path(hf_hub_download(file.repository, file.name, revision=file.revision, etag_timeout=TIMEOUT))
 
 
 def _fetch_blob(file: RemoteFile, count: Callable[[int], None], stopping: Event) -> None:
-    lock = cache_directory() / ".locks" / storage(file.repository).name / f"{file.sha256}.lock"
-    for folder in (lock.parent, file.blob.parent):
+    for folder in (file.lock.parent, file.blob.parent):
         folder.mkdir(parents=True, exist_ok=True)
-    with WeakFileLock(lock, timeout=RETRY_SECONDS):
+    with WeakFileLock(file.lock, timeout=RETRY_SECONDS):
         # Unbuffered: what has arrived survives the end of this process, however it ends.
         with open(file.partial, "a+b", buffering=0) as partial:
             digest = _Receiver(file, partial, count, stopping).receive()
