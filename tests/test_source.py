@@ -80,7 +80,6 @@ WHERE_SYSTEMS_DIFFER = {
     "dflash_tui/core/platforms.py",
     "engine/machine.py",
     "engine/files/cache_folder.py",  # whose the folder is where there is no home
-    "engine/lab/demo/judging/program_runner.py",  # judges answers that are programs, and is in no wheel
 }
 
 

@@ -1,5 +1,5 @@
-"""Reads what the bundled pair is asked: questions that no training saw, each with what a right answer must hold
-(``judging/checks.py``). ``data/held_out.xz`` holds them as lines of JSON; README.md says where they come from."""
+"""Reads what the bundled pair is asked: questions that no training saw. ``data/held_out.xz`` holds them as lines of
+JSON; README.md says where they come from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import lzma
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from ...commands import Message
 
@@ -23,13 +23,11 @@ DATA = Path(__file__).with_name("data") / "held_out.xz"
 
 @dataclass(frozen=True, slots=True)
 class HeldOutQuestion:
-    """A held-out prompt, as somebody might type it, and the demands on an answer to it."""
+    """A held-out prompt, as somebody might type it."""
 
     domain: Domain
     messages: tuple[Message, ...]
     """What the question refers to, and the question."""
-    right: dict[str, Any]
-    """The demands by which ``checks.verdicts`` judges an answer."""
 
     @property
     def prompt(self) -> str:
@@ -48,5 +46,5 @@ def read_questions(asking: Asking) -> dict[Domain, tuple[HeldOutQuestion, ...]]:
                     for message in (Message("user", prompt), Message("assistant", answer))
                 ]
                 messages = (*before, Message("user", line["prompt"]))
-                by_domain[line["domain"]].append(HeldOutQuestion(line["domain"], messages, line.get("right", {})))
+                by_domain[line["domain"]].append(HeldOutQuestion(line["domain"], messages))
     return {domain: tuple(questions) for domain, questions in by_domain.items()}
