@@ -20,26 +20,29 @@ OWN_GROUP = Path("/proc/self/cgroup")
 
 def memory_bytes() -> int:
     """Bytes of memory that this process may have: the machine's, or fewer in a container; 0 where nobody tells."""
-    limits = [each for each in (_memory_of_the_machine(), *_memory_of_groups()) if each]
-    return min(limits, default=0)
+    names = ("memory.max", "memory.high", "memory.limit_in_bytes")  # beyond the second it goes on, at a crawl
+    limits = [_number_in(group / name) for group in _groups("memory") for name in names]
+    return min(filter(None, (_memory_of_the_machine(), *limits)), default=0)
 
 
-def _memory_of_groups() -> Iterator[int]:
-    """Yields the limits of the groups that this process is in, from its own outwards, and of the old kind of group."""
+def _groups(controller: str) -> Iterator[Path]:
+    """Yields the folders of the groups that this process is in, from its own outwards: a limit of any holds for all
+    inside. Those of the old kind lie apart for each controller. A container may be told its path on the host, of which
+    it sees the end alone."""
+    own = {(GROUP, ""), (GROUP / controller, "")}
     with suppress(OSError):
-        lines = OWN_GROUP.read_text("utf-8", "replace").splitlines()
-        own = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
-        for group in (GROUP / own, *(GROUP / own).parents):
-            yield _number_in(group / "memory.max")
-            if group == GROUP:
-                break
-    yield _number_in(GROUP / "memory" / "memory.limit_in_bytes")
+        for line in OWN_GROUP.read_text("utf-8", "replace").splitlines():
+            controllers, _, path = line.partition(":")[2].partition(":")
+            if not controllers or controller in controllers.split(","):
+                own.add((GROUP / controller if controllers else GROUP, path.strip("/")))
+    for top, path in own:
+        yield from (group for group in (top / path, *(top / path).parents) if group.is_relative_to(top))
 
 
 def _number_in(path: Path) -> int:
-    """The whole number in a file; 0 where there is none, or a word such as "max"."""
+    """The whole number in a file; 0 where there is none, or a word such as "max", or -1 for the same."""
     try:
-        return int(path.read_text("utf-8"))
+        return max(0, int(path.read_text("utf-8")))
     except (OSError, ValueError):
         return 0
 
@@ -54,16 +57,15 @@ def cores() -> int:
     """How many cores this process may keep busy: fewer than the machine's where it is bound to some (Linux), or in a
     container that gets a part of their time; at least one."""
     bound = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(bound, math.ceil(_share_of_a_container() or bound)))
+    return max(1, min(bound, *(math.ceil(share or bound) for share in map(_share, _groups("cpu")))))
 
 
-def _share_of_a_container() -> float:
-    """How many cores' time a container gets; 0 where nothing limits it."""
-    try:
-        quota, period = (GROUP / "cpu.max").read_text("utf-8").split()
-        return 0.0 if quota == "max" else int(quota) / int(period)
-    except (OSError, ValueError, ZeroDivisionError):
-        return 0.0
+def _share(group: Path) -> float:
+    """How many cores' time a group gets; 0 where nothing limits it."""
+    with suppress(OSError, ValueError):
+        quota, period = map(float, (group / "cpu.max").read_text("utf-8").split())
+        return quota / max(1.0, period)
+    return _number_in(group / "cpu.cfs_quota_us") / max(1, _number_in(group / "cpu.cfs_period_us"))
 
 
 def cpu_name() -> str:

@@ -163,7 +163,10 @@ def main() -> None:
         if not wanted or scene.name in wanted:
             with tempfile.TemporaryDirectory() as folder:
                 svg = asyncio.run(take(scene, Path(folder)))
-            print(svg.name, *(png.name for png in [to_png(svg)] if png))
+            png = to_png(svg)
+            if png is not None:
+                svg.unlink()  # README shows the picture
+            print((png or svg).name)
     if not wanted or MOVING.stem in wanted:
         with tempfile.TemporaryDirectory() as folder:
             take_film(Path(folder), MOVING)

@@ -10,15 +10,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import IO
+from typing import IO, Any
 
 from huggingface_hub import constants, get_session, hf_hub_download, hf_hub_url, try_to_load_from_cache
 from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.file_download import repo_folder_name
-from huggingface_hub.utils import WeakFileLock, build_hf_headers, disable_progress_bars, hf_raise_for_status
+from huggingface_hub.utils import (
+    WeakFileLock,
+    build_hf_headers,
+    disable_progress_bars,
+    hf_raise_for_status,
+    parse_ratelimit_headers,
+)
 
 from ..errors import WeightsFailure
-from .failures import TRANSPORT_ERROR
+from .failures import KEPT, SIGN_IN, TRANSPORT_ERROR, no_hub
 
 TIMEOUT = 10.0
 """Seconds without a byte after which a connection counts as lost."""
@@ -88,8 +94,28 @@ def fetch_file(file: RemoteFile, count: Callable[[int], None], stopping: Event) 
         fetch_small_file(file)  # finds the content in its place, and links the snapshot to it
 
 
+def patient_session() -> Any:
+    """The HTTP client that all of the hub's functions share. By itself it waits as long as a busy hub asks for, an hour
+    perhaps, and says nothing: with this it says so, and raises ``WeightsFailure``."""
+    session = get_session()
+    if _refuse_long_waits not in (hooks := session.event_hooks)["response"]:
+        session.event_hooks = {**hooks, "response": [*hooks["response"], _refuse_long_waits]}
+    return session
+
+
+def _refuse_long_waits(response: Any) -> None:
+    limit = parse_ratelimit_headers(response.headers)
+    wait = response.headers.get("Retry-After", "") if limit is None else str(limit.reset_in_seconds)
+    if response.status_code in TRANSIENT_STATUS and wait.isdecimal() and int(wait) > TIMEOUT:
+        raise WeightsFailure(
+            f"The hub is busy, and asks for {int(wait)} seconds of patience (HTTP {response.status_code}).",
+            f"Run the same command again then; {KEPT}. Whoever is signed in may ask more often: {SIGN_IN}",
+        )
+
+
 def fetch_small_file(file: RemoteFile) -> Path:
     """Fetches a file in one go; returns its place in the snapshot."""
+    patient_session()
     return Path(hf_hub_download(file.repository, file.name, revision=file.revision, etag_timeout=TIMEOUT))
 
 
@@ -129,13 +155,17 @@ class _Receiver:
         self._read_beginning()
         attempts = 0
         while self._have < self._file.size and not self._stopping.is_set():
-            before = self._have
+            before, failure = self._have, None
             try:
                 self._connect()
             except (TRANSPORT_ERROR, OSError) as error:
-                attempts = 1 if self._have > before else attempts + 1
-                if attempts >= ATTEMPTS or not _is_transient(error):
+                if not _is_transient(error):
                     raise
+                failure = error
+            if self._have < self._file.size:
+                attempts = 1 if self._have > before else attempts + 1
+                if attempts >= ATTEMPTS:
+                    raise failure or no_hub(f"it sent {self._have} of the {self._file.size} bytes of {self._file.name}")
                 self._stopping.wait(RETRY_SECONDS)
         return self._digest.hexdigest()
 
@@ -146,18 +176,25 @@ class _Receiver:
             self._have += len(piece)
 
     def _connect(self) -> None:
-        """Asks for the rest and appends it. A body that ends too soon is an error of the HTTP library."""
+        """Asks for the rest and appends it. A body that ends before its announced end is an error of the HTTP library;
+        one that announces another length than the file's is a login page, or a proxy's."""
         file = self._file
         headers = build_hf_headers() | {"Accept-Encoding": "identity"}
         if self._have:
             headers["Range"] = f"bytes={self._have}-"
         url = hf_hub_url(file.repository, file.name, revision=file.revision)
-        with get_session().stream("GET", url, headers=headers, timeout=TIMEOUT) as response:
+        with patient_session().stream("GET", url, headers=headers, timeout=TIMEOUT) as response:
             hf_raise_for_status(response)
             if self._have and response.status_code != 206:
                 self._start_over()
+            told = str(file.size - self._have)
+            encoded = "Content-Encoding" in response.headers
+            if response.status_code not in (200, 206) or not (
+                encoded or response.headers.get("Content-Length", told) == told
+            ):
+                raise no_hub(f"it answered {response.status_code} with something else than {file.name}")
             for piece in response.iter_bytes():
-                if self._stopping.is_set():
+                if self._stopping.is_set() or self._have > file.size:
                     return
                 self._partial.write(piece)
                 self._digest.update(piece)

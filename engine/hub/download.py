@@ -6,6 +6,7 @@ import shutil
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from json import JSONDecodeError
 from pathlib import Path
 from threading import Event, Lock
 from time import monotonic
@@ -19,8 +20,8 @@ from ..files.json_fields import read_json
 from ..files.shards import INDEX, SINGLE_FILE, missing_weights, shard_names
 from ..models.drafter_formats import is_dspine
 from ..threads import NativeThread
-from .blobs import TIMEOUT, RemoteFile, cache_directory, fetch_file, fetch_small_file
-from .failures import explained
+from .blobs import TIMEOUT, RemoteFile, cache_directory, fetch_file, fetch_small_file, patient_session
+from .failures import explained, no_hub
 from .fetching import FetchCancelled, Fetching
 from .names import names_in
 
@@ -80,7 +81,11 @@ class Repository:
 
 def list_files(name: str) -> dict[str, RemoteFile]:
     """A repository's files by name, at its newest revision. Raises what the hub's client raises."""
-    info = HfApi().model_info(name, files_metadata=True, timeout=TIMEOUT)
+    patient_session()
+    try:
+        info = HfApi().model_info(name, files_metadata=True, timeout=TIMEOUT)
+    except (JSONDecodeError, UnicodeDecodeError, LookupError, TypeError, AttributeError):
+        raise no_hub("it answered something else than a list of files") from None
     return {
         each.rfilename: RemoteFile(
             name, str(info.sha), each.rfilename, each.size or 0, each.lfs.sha256 if each.lfs else None

@@ -12,6 +12,7 @@ from ssl import SSLError
 from filelock import Timeout
 from huggingface_hub import constants, get_token, whoami
 from huggingface_hub.errors import (
+    FileMetadataError,
     GatedRepoError,
     HfHubHTTPError,
     HFValidationError,
@@ -20,6 +21,7 @@ from huggingface_hub.errors import (
 )
 
 from ..errors import Fetch, Load, WeightsFailure
+from .environment import ENDPOINT
 
 TRANSPORT_ERROR: type[Exception] = HfHubHTTPError.__bases__[0]
 """The HTTP library's base error: httpx in ``huggingface_hub`` 1, httpx2 in 2."""
@@ -28,6 +30,18 @@ INVALID_ADDRESS: type[Exception] = import_module(TRANSPORT_ERROR.__module__.part
 
 SIGN_IN = "hf auth login            (or: export HF_TOKEN=...)"
 KEPT = "what was fetched is kept"
+IN_BETWEEN = (
+    "A network that wants you to sign in first, or a proxy, may answer instead: open the address in a browser."
+    f" {ENDPOINT}, where it is set, must name a hub."
+)
+STATUS_HINTS = {
+    403: IN_BETWEEN,
+    404: IN_BETWEEN,
+    407: "The proxy wants a name and a password: HTTPS_PROXY=http://NAME:PASSWORD@host:port.",
+    429: f"It was asked too often: wait some minutes, then run the same command again; {KEPT}.",
+    451: "It may not be had where you are, for legal reasons: name another model.",
+}
+"""What to do about a status that a later try gets, too."""
 CERTIFICATES = "SSL_CERT_FILE"
 """The environment's variable that names a file of certificates, for clients of the hub, too."""
 
@@ -41,7 +55,7 @@ def explained(name: str) -> Iterator[None]:
     except HFValidationError:
         raise WeightsFailure(f"{name!r} is not a model's name.", "Names look like google/gemma-4-26B-A4B-it.") from None
     except HfHubHTTPError as error:
-        raise _refused(name, error) from None
+        raise _refused(name, error, error.response.status_code) from None
     except Timeout as error:
         raise WeightsFailure(
             f"Another program is fetching {name} at the moment, or one that ended early left its lock.",
@@ -50,12 +64,19 @@ def explained(name: str) -> Iterator[None]:
     except (TRANSPORT_ERROR, OSError) as error:
         raise _unreachable_or_unwritable(name, error) from None
     except (INVALID_ADDRESS, ValueError, ImportError) as error:
+        if str(error) == "Invalid IPv6 URL":  # urllib's words, of the address to which an answer leads
+            raise no_hub("it leads to an address that is none") from None
         if not isinstance(error, INVALID_ADDRESS) and "prox" not in str(error).lower():
             raise
         raise WeightsFailure(
             f"The hub can't be asked for {name}: a proxy in this environment is none that can be used ({error}).",
             "Correct or unset HTTPS_PROXY, HTTP_PROXY and ALL_PROXY.",
         ) from None
+
+
+def no_hub(what: str) -> WeightsFailure:
+    """The failure where something else answers in the hub's place, as a network's page to sign in does."""
+    return WeightsFailure(f"What answers at {constants.ENDPOINT} is not the hub: {what}.", IN_BETWEEN)
 
 
 def require_token() -> None:
@@ -81,8 +102,7 @@ def read_token() -> str | None:
         ) from None
 
 
-def _refused(name: str, error: HfHubHTTPError) -> WeightsFailure:
-    status = error.response.status_code
+def _refused(name: str, error: BaseException, status: int) -> WeightsFailure:
     if isinstance(error, GatedRepoError):  # first, because it is a RepositoryNotFoundError, too
         return _gated(name, status)
     if isinstance(error, RepositoryNotFoundError):
@@ -94,12 +114,13 @@ def _refused(name: str, error: HfHubHTTPError) -> WeightsFailure:
             "The hub doesn't know the access token that this machine sends (HTTP 401).",
             "Sign in again with hf auth login, or correct HF_TOKEN.",
         )
-    if status == 403:
+    if status == 403 and read_token():
         return WeightsFailure(
             f"The access token has no right to read {name} (HTTP 403).",
             "Fine-grained tokens need the permission to read gated repositories: https://huggingface.co/settings/tokens",
         )
-    return WeightsFailure(f"The hub answered {status} when asked for {name}.", f"Try again later; {KEPT}.")
+    what = f"The hub, or what stands before it, answered {status} when asked for {name}."
+    return WeightsFailure(what, STATUS_HINTS.get(status, f"Try again later; {KEPT}."))
 
 
 def _gated(name: str, status: int) -> WeightsFailure:
@@ -134,6 +155,11 @@ def _unreachable_or_unwritable(name: str, error: Exception) -> WeightsFailure:
             f"The hub can't be asked: {CERTIFICATES} names {named}, which holds no certificates.",
             "Correct or unset it.",
         )
+    cause = error.__cause__ or error  # the client wraps the error in advice of its own
+    if isinstance(cause, FileMetadataError):
+        return no_hub("it says of no file which revision it is")
+    if (response := getattr(cause, "response", None)) is not None:
+        return _refused(name, cause, response.status_code)
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.ENOSPC, errno.EDQUOT):
         return WeightsFailure(
@@ -162,7 +188,6 @@ def _unreachable_or_unwritable(name: str, error: Exception) -> WeightsFailure:
         )
     if isinstance(error, OfflineModeIsEnabled):
         return WeightsFailure(f"{name} is not on this machine, and HF_HUB_OFFLINE is set.", "Unset it to download.")
-    cause = error.__cause__ or error  # the client wraps the error in advice of its own
     return WeightsFailure(
         f"The hub can't be reached to fetch {name} ({str(cause) or type(cause).__name__}).",
         f"Check the network and its proxy, then run the same command again; {KEPT}.",

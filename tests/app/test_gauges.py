@@ -87,7 +87,7 @@ async def test_a_click_on_a_bar_picks_it(chat: Driver) -> None:
     assert history.accepted[chat.screen.viewer.position.step] == 0
 
 
-async def test_what_a_check_costs_is_drawn_where_it_was_timed(launch: Launch) -> None:
+async def test_what_a_check_costs_is_drawn_by_rows_with_what_this_round_takes(launch: Launch) -> None:
     async with launch(size=(120, 40)) as chat:
         await chat.ask_and_wait()
         gauges, gauge = chat.screen.query_one(GaugePanel), chat.screen.query_one(PassGauge)
@@ -95,11 +95,11 @@ async def test_what_a_check_costs_is_drawn_where_it_was_timed(launch: Launch) ->
         gauges.show(replace(gauges.facts, pass_ms=(10.0, 11.0, 0.0, 20.0), rows=3))
         await chat.until(lambda: gauge.size.height >= gauge.least)
         title, *rows, below = gauge.render().plain.splitlines()
-        assert title.rstrip() == "check by rows, 10 to 20 ms"
-        assert [gauge.column_at(at) for at, glyph in enumerate(rows[-1]) if glyph != " "] == [0, 1, 3]
+        assert title.rstrip() == "check by rows 1: 10, 3: 15.5 ms", "halfway from two rows to four"
+        assert [gauge.column_at(at) for at, glyph in enumerate(rows[-1]) if glyph != " "] == [0, 1, 2, 3]
         assert gauge.column_at(below.index("▲")) == 2
         gauges.show(replace(gauges.facts, pass_ms=(900.0, 1234.5)))
-        assert gauge.render().plain.startswith("check by rows, 0.9 to 1.23 s")
+        assert gauge.render().plain.startswith("check by rows 1: 0.9, 2: 1.23 s")
 
 
 async def test_a_gauge_is_drawn_again_only_when_its_part_changed(chat: Driver) -> None:

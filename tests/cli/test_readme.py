@@ -120,14 +120,24 @@ def test_the_first_page_is_short_and_leads_to_all_others() -> None:
     assert (ROOT / "screenshots" / "run.svg").stat().st_size < 1_500_000
 
 
+def _options(module: str) -> list[str]:
+    """What is written like an option in a module, or in all of a package: nothing where it is gone."""
+    found = importlib.util.find_spec(module)
+    if found is None or found.origin is None:
+        return []
+    origin = Path(found.origin)
+    files = origin.parent.glob("*.py") if origin.name == "__init__.py" else [origin]
+    return [option for path in files for option in re.findall(r'"(--[a-z-]+)"', path.read_text("utf-8"))]
+
+
 def test_every_figure_has_a_number_a_day_and_a_way_to_get_it_again() -> None:
     kernels = ROOT / "engine" / "kernels"
     rows = list(csv.DictReader((kernels / "measurements.csv").read_text("utf-8").splitlines()))
     days, values = re.compile(r"20\d\d-\d\d-\d\d"), re.compile(r"\d+(\.\d+)?(e-\d)?(\.\.\d+(\.\d+)?)?")
     assert rows and [row for row in rows if None in row or not all((row["topic"], row["what"], row["command"]))] == []
     assert [row for row in rows if not days.fullmatch(row["date"]) or not values.fullmatch(row["value"])] == []
-    modules = {name for row in rows for name in re.findall(r"^python -m ([\w.]+)", row["command"])}
-    assert [name for name in modules if importlib.util.find_spec(name) is None] == []
+    commands = {row["command"] for row in rows if row["command"].startswith("python -m ")}
+    assert [each for each in commands if set(re.findall(r"--[a-z-]+", each)) - set(_options(each.split()[2]))] == []
     decisions = [path.read_text("utf-8") for path in kernels.rglob("DECISIONS.md")]
     quoted = [topic for page in decisions for topic in re.findall(r'MEASUREMENTS\.md,\s+"([^"]+)"', page)]
     assert quoted and set(quoted) <= {row["topic"] for row in rows}

@@ -16,11 +16,17 @@ from engine.loading.pair_loader import use_fitting_threads
 @pytest.mark.parametrize(
     ("said", "usable"), [("max 100000", 8), ("50000 100000", 1), ("250000 100000", 3), ("9900000 100000", 8), ("?", 8)]
 )
+@pytest.mark.parametrize("group", [".", "a", "a/b"])
 def test_a_container_gets_a_part_of_the_cores(
-    said: str, usable: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    said: str, usable: int, group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "cpu.max").write_text(f"{said}\n")
+    (tmp_path / "cpu").mkdir()
+    (tmp_path / "cpu" / "cpu.cfs_quota_us").write_text("-1\n")
+    (tmp_path / group).mkdir(parents=True, exist_ok=True)
+    (tmp_path / group / "cpu.max").write_text(f"{said}\n")
+    (tmp_path / "own").write_text("1:cpu,cpuacct:/x\n0::/a/b\n")
     monkeypatch.setattr(machine, "GROUP", tmp_path)
+    monkeypatch.setattr(machine, "OWN_GROUP", tmp_path / "own")
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     assert machine.cores() == usable
     monkeypatch.delattr(os, "sched_getaffinity")  # macOS and Windows
@@ -53,6 +59,9 @@ def test_half_a_core_gets_one_thread(
         ({"memory.max": "max", "a/memory.max": "4294967296", "a/b/memory.max": "max"}, 4 << 30),
         ({"memory/memory.limit_in_bytes": "2147483648"}, 2 << 30),
         ({"memory/memory.limit_in_bytes": "9223372036854771712"}, 64 << 30),
+        ({"memory/x/memory.limit_in_bytes": "1073741824", "memory/memory.limit_in_bytes": "-1"}, 1 << 30),
+        ({"memory/x/y/memory.limit_in_bytes": "1073741824", "x/memory.max": "1073741824"}, 64 << 30),  # of others
+        ({"a/memory.high": "3221225472", "a/memory.max": "max"}, 3 << 30),
         ({"memory.max": "?", "a/b/memory.max": ""}, 64 << 30),
     ],
 )
@@ -62,7 +71,7 @@ def test_a_container_gets_a_part_of_the_memory(
     for name, said in limits.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(f"{said}\n")
-    (tmp_path / "own").write_text("1:cpu:/x\n0::/a/b\n")
+    (tmp_path / "own").write_text("4:memory:/x\n1:cpu:/y\n0::/a/b\n")
     monkeypatch.setattr(machine, "GROUP", tmp_path)
     monkeypatch.setattr(machine, "OWN_GROUP", tmp_path / "own")
     monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": (64 << 30) // 4096}.__getitem__)

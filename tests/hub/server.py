@@ -59,6 +59,8 @@ class FakeHub:
     def __init__(self) -> None:
         self.repos: dict[str, Repo] = {}
         self.troubles: dict[str, Trouble] = {}
+        self.instead: dict[str, tuple[int, dict[str, str], bytes]] = {}
+        """What answers to paths that begin with a word, in this server's place: status, headers and content."""
         self.tokens: dict[str, str] = {}
         """Access tokens and whom they belong to; nobody has accepted a licence."""
         self.accepted: set[str] = set()
@@ -107,7 +109,9 @@ class _Handler(BaseHTTPRequestHandler):
         with self.hub.lock:
             self.hub.num_requests += 1
         path = urlsplit(self.path).path
-        if path == "/api/whoami-v2":
+        if (said := self.hub.instead.get(path.split("/")[1])) is not None:
+            self._send(*said)
+        elif path == "/api/whoami-v2":
             self._whoami()
         elif match := re.fullmatch(r"/api/models/([^/]+/[^/]+)", path):
             self._model_info(match[1])

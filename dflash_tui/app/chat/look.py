@@ -8,7 +8,7 @@ from dflash_tui.core.conversation.turn import Turn
 from dflash_tui.core.desk.desk import Desk
 from dflash_tui.core.desk.views import gauge_facts
 from dflash_tui.core.figures.statistics import TurnSnapshot
-from dflash_tui.core.figures.tables import BEYOND_MEMORY, beyond_memory
+from dflash_tui.core.figures.tables import against_memory
 from dflash_tui.core.rounds.inspection import Inspection, inspect
 from dflash_tui.core.rounds.slow_motion import SlowMotion
 from dflash_tui.core.rounds.travel import Position, Traveller
@@ -111,16 +111,15 @@ class Look:
         notes = () if self.position is None else looking_back(running, self._way_back)
         turn = self._turn(number.turn)
         facts = gauge_facts(self._desk.chat, turn, turn.snapshot if turn else TurnSnapshot())
-        if beyond := beyond_memory(facts):
-            against_memory = f"{beyond:.1f} {BEYOND_MEMORY}"
-            notes = (*(f"{against_memory} · {note}" for note in notes), *notes, against_memory)
+        asides = against_memory(facts)
+        notes = (*(f"{aside} · {note}" for aside in asides for note in notes), *notes)
         scene = scene_of(inspection, number, self.motion, len(self.travel.turns), notes)
+        scene = replace(scene, aside=() if scene.notes else asides)
         rounds = self.travel.rounds(number.turn)
         if not self.hall or rounds is None:
             return scene
-        tokens = rounds.tokens_before(number.step + scene.reached("emit"))
-        passes = max(number.step - 1 + scene.reached("verify"), 0)  # round 0 is the prompt's
-        return replace(scene, tally=tally(tokens, passes))
+        ended = number.step + scene.reached("emit")
+        return replace(scene, tally=tally(rounds.tokens_before(ended), max(ended - 1, 0)))  # round 0 is the prompt's
 
     @property
     def _way_back(self) -> str:

@@ -319,9 +319,10 @@ class ChatScreen(ChatDisplay):
         self.app.push_screen(HelpScreen(self.active_bindings, self.ACTIONS.values()))
 
     def open_replay(self, path: Path | None) -> None:
-        if self.chat.busy:
+        if self.chat.busy and self.replay.recording is None:
             raise SlashError("An answer is on its way. Esc stops it first.")
         if path is not None:
+            self.replay.pause()
             queue = EventQueue(SessionLog.nowhere())
             screen = type(self)(self.chat.settings, self.desk.out_dir, queue, replay_source(path))
             self.app.push_screen(screen)

@@ -89,8 +89,10 @@ def remark(motion: SlowMotion, inspection: Inspection) -> str:
 
 def tally(tokens: int, passes: int) -> str:
     """How many tokens have been written by now, and how often the target ran for those behind the prompt's."""
-    alone = max(tokens - 1, 0)
-    return f"{counted(tokens, 'token')} written · {counted(passes, 'pass')} of the target (alone: {alone:,})"
+    written = f"{counted(tokens, 'token')} written"
+    if not passes:
+        return f"{written}{' · the prompt gave it' * tokens}"
+    return f"{written} · {counted(passes, 'pass')} of the target (alone: {tokens - 1:,})"
 
 
 def scene_of(

@@ -72,12 +72,13 @@ def _open_sessions(
 
     def take(session: SessionSummary | None) -> None:
         if session is not None:
-            attempt(lambda: open_at(session.path))
+            attempt(lambda: (open_at if asks else replay)(session.path))
 
     def play(path: Path) -> None:
         attempt(lambda: replay(path))
 
-    screen = SessionsScreen(view.here.parent, view.here, view.words, play)
+    asks = desk.source.capabilities.can("ask")
+    screen = SessionsScreen(view.here.parent, view.here, view.words, play, asks)
     app.push_screen(screen, take)
 
 

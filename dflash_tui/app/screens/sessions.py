@@ -56,11 +56,19 @@ class SessionsScreen(PickerScreen[SessionSummary]):
     ]
 
     def __init__(
-        self, directory: Path, open_now: Path, words: str = "", replay: Callable[[Path], None] = lambda path: None
+        self,
+        directory: Path,
+        open_now: Path,
+        words: str = "",
+        replay: Callable[[Path], None] = lambda path: None,
+        resumes: bool = True,
     ) -> None:
         """``open_now`` is the file of the conversation on the screen, which can't be resumed or deleted from here;
-        ``replay`` plays one as it was decoded, when this screen is gone."""
+        ``replay`` plays one as it was decoded, when this screen is gone. Without ``resumes`` nothing can be asked, and
+        that is what whoever opens this screen does with the one that it gives."""
         super().__init__(words)
+        if not resumes:
+            self.KEYS = self.KEYS.replace("resumes · F7 replays", "replays", 1)
         from dflash_tui.core.sessions import search  # not before the first frame
 
         self._directory, self._search = directory, search.Search(directory)

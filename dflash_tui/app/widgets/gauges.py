@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 from textual import events
@@ -334,28 +335,40 @@ class PassGauge(ColumnChart):
         return facts.pass_ms, facts.rows
 
     def lines(self, height: int) -> list[Content]:
-        known = [each for each in self.facts.pass_ms[: self.columns] if each]
-        rows = bars(self._timed, max(height - 2, 1))
+        costs = self._costs
+        rows = bars(scaled(costs[: self.columns]), max(height - 2, 1))
         labels = {0: "1", 4: "5", 9: "10", MAX_DRAFT: str(self.columns)}
-        now = min(self.facts.rows, self.columns) - 1
-        if now >= 0:
-            labels[now] = "▲"
+        now = min(self.facts.rows or self.columns, len(costs)) - 1
+        if self.facts.rows:
+            labels[min(now, MAX_DRAFT)] = "▲"
         line = axis(labels, self.columns, self.pitch)
         below = Content.styled(line, MUTED).highlight_regex("▲", style="bold $primary")
-        scale, unit = (1e3, "s") if known and known[-1] >= 1e3 else (1, "ms")
-        span = f", {known[0] / scale:.3g} to {known[-1] / scale:.3g} {unit}" if known else ""
+        scale, unit = (1e3, "s") if costs and costs[-1] >= 1e3 else (1, "ms")
+        told = ", ".join(f"{row + 1}: {costs[row] / scale:.3g}" for row in sorted({0, now}) if row >= 0)
         return [
-            self.title(PASSES.name + span),
-            *(Content.styled(self.widened(row), "$verdict-accepted") for row in rows),
+            self.title(f"{PASSES.name} {told} {unit}"),
+            *(self._coloured(self.widened(row)) for row in rows),
             below,
         ]
 
+    def _coloured(self, row: str) -> Content:
+        """A row of bars: those that were timed stand out from those drawn between them."""
+        styles = ("$verdict-accepted" if cost else MUTED for cost in self.facts.pass_ms)
+        cells = (row[start : start + self.pitch] for start in range(0, len(row), self.pitch))
+        return Content.assemble(*zip(cells, styles, strict=False))
+
     @property
-    def _timed(self) -> list[float]:
-        return scaled(self.facts.pass_ms[: self.columns])
+    def _costs(self) -> list[float]:
+        """Milliseconds by rows, up to the last that was timed: those between two of them on the straight line, as the
+        engine counts them."""
+        known = [(row, cost) for row, cost in enumerate(self.facts.pass_ms) if cost]
+        costs = [cost for _, cost in known[:1]]
+        for (low, start), (high, end) in pairwise(known):
+            costs += [start + (end - start) * (row - low) / (high - low) for row in range(low + 1, high + 1)]
+        return costs
 
     def compact(self) -> Content:
-        return _labelled(f"{CHECKING.name} 1", bars(self._timed, 1)[0], "$verdict-accepted")
+        return _labelled(f"{CHECKING.name} 1", bars(scaled(self._costs[: self.columns]), 1)[0], "$verdict-accepted")
 
 
 def _labelled(left: str, chart: str, style: str) -> Content:

@@ -10,6 +10,7 @@ from dflash_tui.core.conversation.context import ALMOST_FULL, NEARLY_FULL
 from dflash_tui.core.figures.labels import CHECKING, CONTEXT, COST, GUESSING, REST
 from dflash_tui.core.figures.statistics import NOT_KNOWN
 from dflash_tui.core.figures.tables import GaugeFacts
+from dflash_tui.core.text.counted import ms_text
 from engine.events import Clock
 
 from .gauges import MUTED, Gauge
@@ -38,14 +39,14 @@ class CostGauge(Gauge):
         if not cost.rounds:
             return [self.title(COST.name), self._bar(self.size.width)]
         if cost.parts is None:
-            whole = f" {short(cost.mean_ms)}{PARTS_NOT_KNOWN[self.facts.times]}"
+            whole = f" {short(cost.mean_ms, cost.mean_ms)}{PARTS_NOT_KNOWN[self.facts.times]}"
             text = next((words for words in (f"{whole} {NOT_KNOWN}", f"{whole} unknown") if self._fits(words)), whole)
             return [
                 Content.assemble((COST.short, "bold"), (text.removesuffix(", parts"), MUTED)),
                 self._bar(self.size.width),
             ]
         parts = zip(self.PARTS, cost.parts, strict=True)
-        words = [(f" {name} {short(value)}", style) for (name, _, style), value in parts]
+        words = [(f" {name} {short(value, cost.mean_ms)}", style) for (name, _, style), value in parts]
         while not self._fits("".join(word for word, _ in words)):
             words.pop()
         return [Content.assemble((COST.short, "bold"), *words), self._bar(self.size.width)]
@@ -55,7 +56,7 @@ class CostGauge(Gauge):
 
     def compact(self) -> Content:
         cost = self.facts.turn.cost
-        head = f"{COST.short} {'+'.join(map(short, cost.parts or (cost.mean_ms,)))} "
+        head = f"{COST.short} {'+'.join(short(part, cost.mean_ms) for part in cost.parts or (cost.mean_ms,))} "
         return Content.assemble((head, MUTED)) + self._bar(max(self.size.width - len(head), 1))
 
     def _bar(self, width: int) -> Content:
@@ -85,9 +86,11 @@ class ContextGauge(Gauge):
 
     def compact(self) -> Content:
         used, most = self.facts.turn.context_length, self.facts.max_context
-        if used and not most:  # a server may not tell how much it takes
+        if not used:
+            return Content.assemble((f"{CONTEXT.name:<8}", "bold"), (NOT_KNOWN, MUTED))
+        if not most:  # a server may not tell how much it takes
             return Content.assemble((f"{CONTEXT.name:<8}", "bold"), f"{thousands(used)} tokens")
-        share = used / most if most else 0.0
+        share = used / most
         return meter(
             CONTEXT.name, share, f"{thousands(used)}/{thousands(most)}", self.size.width, fullness_style(share)
         )
@@ -111,9 +114,9 @@ def meter(name: str, share: float, words: str, width: int, style: str = "$primar
     )  # fmt: skip
 
 
-def short(value: float) -> str:
-    """Milliseconds as a number: ``4.2`` below ten, ``42`` from ten on."""
-    return f"{value:.1f}" if value < 10 else f"{value:.0f}"
+def short(part: float, whole: float) -> str:
+    """A part of ``whole`` milliseconds as a number: ``4.2`` below ten, ``42`` from ten on."""
+    return ms_text(part, whole) if part < 10 else f"{part:.0f}"
 
 
 def thousands(count: int) -> str:

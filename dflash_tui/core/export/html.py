@@ -34,7 +34,7 @@ from ..rounds.inspection import Inspection, inspect_step
 from ..rounds.pace import pace_words, race_pace, replay_pace
 from ..rounds.passes import REASON, PassRows
 from ..rounds.trees import accepted_drafts
-from ..text.counted import counted
+from ..text.counted import counted, ms_text
 from ..text.harmless import sanitise
 from .document import (
     SET_LINE,
@@ -310,10 +310,11 @@ def _rounds(answer: Turn, times: Clock) -> Iterator[dict[str, Any]]:
 
 
 def _cost(step: Step, times: Clock) -> str:
-    whole = f"{step.total_ms:.1f} ms in all{CLOCKS[times]}"
+    total = step.total_ms
+    whole = f"{ms_text(total, total)} ms in all{CLOCKS[times]}"
     if step.draft_ms is None or step.verify_ms is None:
         return f"guess and check {NOT_KNOWN}, {whole}"
-    return f"guess {step.draft_ms:.1f} + check {step.verify_ms:.1f} ms, {whole}"
+    return f"guess {ms_text(step.draft_ms, total)} + check {ms_text(step.verify_ms, total)} ms, {whole}"
 
 
 def _token_facts(inspection: Inspection, index: int) -> list[Any]:

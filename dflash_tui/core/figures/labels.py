@@ -57,8 +57,8 @@ RIGHT_SO_FAR = Label(
 COST = Label("ms a round", "what a round takes: the drafter's guesses, the target's check of them, and the rest", "ms")
 PASSES = Label(
     "check by rows",
-    "what the target's pass took when the pair was loaded: a bar for each number of rows that was timed; ▲ below the "
-    "rows of this round",
+    "milliseconds of the target's pass when the pair was loaded, by how many tokens it looks at, the newest and the "
+    "guesses: grey bars lie between two that were timed; ▲ is this round",
 )
 GUESSING, CHECKING, REST = (
     Label("guess", "milliseconds of the drafter"),

@@ -45,6 +45,13 @@ def beyond_memory(facts: GaugeFacts) -> float | None:
     return facts.turn.rate.mean * facts.floor_ms / 1e3
 
 
+def against_memory(facts: GaugeFacts) -> tuple[str, ...]:
+    """The same in words, from more to fewer; none where that isn't known."""
+    beyond = beyond_memory(facts)
+    times = "" if beyond is None else f"answer: {beyond:.{1 if beyond >= 1 else 2}f} {BEYOND_MEMORY}"
+    return (times, times.removesuffix(" without speculation")) if times else ()
+
+
 def tables(facts: GaugeFacts, costs: Sequence[PassCost] = (), drawn: bool = True) -> tuple[Table, ...]:
     """The tables behind the gauges, those left out that have nothing to say. ``costs``: what passes of the target took;
     ``drawn``: whether somebody sees bars."""
@@ -154,7 +161,7 @@ def _context(facts: GaugeFacts) -> Table:
     if not most:
         return Table("context", "Context", ())
     rows = [
-        ("used", f"{used:,} of {most:,} tokens ({used / most:.0%})"),
+        ("used", f"{used:,} of {most:,} tokens ({used / most:.0%})" if used else NOT_KNOWN),
         ("the question and what stood before it", counted(facts.num_prompt_tokens, "token")),
     ]
     if facts.num_reused_tokens:

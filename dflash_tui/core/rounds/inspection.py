@@ -16,7 +16,7 @@ from engine.rounds.store import RoundStore
 from engine.sampling.philox import uniform
 
 from ..figures.statistics import CLOCKS, NOT_KNOWN
-from ..text.counted import counted
+from ..text.counted import counted, ms_text
 from .cells import fallen_as, round_summary, show_blanks
 from .trees import Further, further_choices
 
@@ -97,13 +97,13 @@ class Inspection:
     def cost(self) -> tuple[str, ...]:
         """Milliseconds, and what one token at a time would have taken, unless the round was that, from more words to
         fewer."""
-        step, tokens = self.step, len(self.step.emitted)
-        together = f"{step.total_ms:.1f} ms{CLOCKS[self.times]}"
+        step, tokens, whole = self.step, len(self.step.emitted), self.step.total_ms
+        together = f"{ms_text(whole, whole)} ms{CLOCKS[self.times]}"
         spent = f"guess and check {NOT_KNOWN}, together {together}"
         if step.draft_ms is not None and step.verify_ms is not None:
-            other = max(step.total_ms - step.draft_ms - step.verify_ms, 0.0)
-            parts = f"guess {step.draft_ms:.1f} + check {step.verify_ms:.1f} + rest {other:.1f}"
-            spent = f"{parts} = {step.total_ms:.1f} ms"
+            parts = step.draft_ms, step.verify_ms, max(whole - step.draft_ms - step.verify_ms, 0.0)
+            guess, check, rest = (ms_text(part, whole) for part in parts)
+            spent = f"guess {guess} + check {check} + rest {rest} = {ms_text(whole, whole)} ms"
         made = f"for {counted(tokens, 'token')}"
         if not step.draft and tokens == 1:
             return f"{spent} {made}", f"{together} {made}"
@@ -111,7 +111,7 @@ class Inspection:
         if self.plain_ms is not None:
             digits = 1 if self.plain_ms >= 1 else 3
             each = round(self.plain_ms, digits)  # as it is read, so that the product is right
-            product, alone = f"{tokens} × {each:.{digits}f} = ", f"{tokens * each:.1f} ms"
+            product, alone = f"{tokens} × {each:.{digits}f} = ", f"{ms_text(tokens * each, tokens * each)} ms"
         made += " · one at a time:"
         return f"{spent} {made} {product}{alone}", f"{together} {made} {product}{alone}", f"{together} {made} {alone}"
 

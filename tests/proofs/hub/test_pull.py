@@ -151,6 +151,33 @@ def test_no_such_model(token: str | None, hint: str, computer: Computer, hub: Fa
     refused(computer.run("pull", "google/gemma-5"), "The hub has no model google/gemma-5", "Check the spelling", hint)
 
 
+# --- something else answers
+
+PAGE = b"<html>Sign in to this network</html>"
+
+
+@pytest.mark.parametrize(
+    ("where", "said", "parts"),
+    [
+        *((each, (200, {}, PAGE), ("is not the hub", "sign in first")) for each in ("api", "google", "content")),
+        ("api", (200, {}, b"{}"), ("is not the hub",)),
+        ("google", (302, {"Location": "http://[::1"}, b""), ("an address that is none",)),
+        ("google", (404, {}, PAGE), ("answered 404", "HF_ENDPOINT")),
+        ("google", (407, {}, b""), ("answered 407", "a name and a password")),
+        ("content", (204, {}, b""), ("is not the hub",)),
+        *((each, (429, {"Retry-After": "3600"}, b""), ("asks for 3600 seconds",)) for each in ("google", "content")),
+        ("google", (429, {"RateLimit": '"resolvers";r=0;t=299'}, b""), ("asks for 299 seconds",)),
+    ],
+)
+def test_what_answers_in_the_hubs_place(
+    where: str, said: tuple[int, dict[str, str], bytes], parts: tuple[str, ...], computer: Computer, hub: FakeHub
+) -> None:
+    """No login page is taken for weights, again and again, and nobody waits an hour in silence."""
+    hub.instead[where] = said
+    refused(computer.run("pull", TARGET), *parts)
+    assert computer.partial_bytes() == 0
+
+
 # --- no network
 
 

@@ -9,6 +9,7 @@ from textual.widget import Widget
 from dflash_tui.core.figures.labels import COLOURS, SERVERS
 from dflash_tui.core.rounds.cells import Fate, round_cells, round_summary, show_blanks
 from dflash_tui.core.rounds.lenses import LEGENDS, Lens, Shade
+from dflash_tui.core.text.counted import ms_text
 from dflash_tui.core.text.wrapping import shortened, width_of
 from engine.events import Step
 
@@ -67,9 +68,10 @@ class RoundStrip(Widget):
     def _title(self, step: Step) -> Content:
         number = Content.styled(f"round {step.index}", "bold")
         title, brief = (number + f" · {round_summary(step, brief=few)}" for few in (False, True))
-        spent = f"{step.total_ms:.1f} ms"
+        whole = step.total_ms
+        spent = f"{ms_text(whole, whole)} ms"
         if step.draft_ms is not None and step.verify_ms is not None:
-            spent = f"guess {step.draft_ms:.1f} + check {step.verify_ms:.1f} ms"
+            spent = f"guess {ms_text(step.draft_ms, whole)} + check {ms_text(step.verify_ms, whole)} ms"
         times = Content.styled(f" · {spent}", "$verdict-pending")
         titles = (title + times, title, brief)
         fits = (each for each in titles if each.cell_length <= self.size.width)

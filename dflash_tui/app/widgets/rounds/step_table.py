@@ -106,6 +106,8 @@ class Scene:
     title: str = ""
     notes: tuple[str, ...] = ()
     """Forms of a note at the right end of the title, the longest first; the first that has room is shown."""
+    aside: tuple[str, ...] = ()
+    """Forms of what is said there of the whole answer, where no word of the round gives way to it."""
     remark: str = ""
     """Words in the place of the explanation, such as a question to the viewer."""
     phases: bool = False
@@ -205,7 +207,7 @@ def title_line(scene: Scene, width: int) -> Content:
     summaries = (scene.inspection.summary, scene.inspection.brief) if scene.reached("judge") else ()
     forms = [*(title + f" · {words}" for words in summaries), title]
     for left in forms:
-        for note in scene.notes:
+        for note in (*scene.notes, *(scene.aside if left is not title else ())):
             gap = width - left.cell_length - cell_len(note)
             if gap > 1:
                 return left + Content.styled(" " * gap + note, "$primary")
