@@ -135,7 +135,8 @@ class _Arriving:
     run: _Run
     destination: Tensor
     """uint8 [nbytes] on the device: where the bytes go."""
-    pieces: list[Future[None]]
+    pieces: list[Future[torch.cuda.Event | None]]
+    """What a GPU's stream has to wait for before it reads a piece."""
 
 
 class Buffer:
@@ -205,11 +206,11 @@ class _Stage:
         return _Arriving(run, destination, pieces)
 
     def finish(self, arriving: _Arriving) -> Iterator[tuple[str, Tensor]]:
-        """Waits for the readers, makes the main stream wait for the copies, and yields the tensors."""
+        """Waits for the readers, makes the main stream wait for these copies, not for those under way behind them, and
+        yields the tensors."""
         for piece in arriving.pieces:
-            piece.result()
-        if self._stream is not None:
-            torch.cuda.current_stream(self._device).wait_stream(self._stream)
+            if (copied := piece.result()) is not None:
+                torch.cuda.current_stream(self._device).wait_event(copied)
         for tensor in arriving.run.tensors:
             start = tensor.offset - arriving.run.offset
             values = arriving.destination[start : start + tensor.nbytes]
@@ -217,7 +218,7 @@ class _Stage:
                 values = values.clone()  # a view must begin where its dtype allows
             yield tensor.name, values.view(tensor.dtype).view(tensor.shape)
 
-    def _read(self, path: Path, offset: int, destination: Tensor) -> None:
+    def _read(self, path: Path, offset: int, destination: Tensor) -> torch.cuda.Event | None:
         """Reads bytes of a file into a buffer and copies them on to ``destination``. Runs on a reader's thread."""
         count = destination.numel()
         buffer = self._free.get()
@@ -229,6 +230,7 @@ class _Stage:
                 destination.copy_(buffer.tensor[:count], non_blocking=True)
                 if buffer.copied is not None:
                     buffer.copied.record()
+            return buffer.copied
         finally:
             self._free.put(buffer)
 
