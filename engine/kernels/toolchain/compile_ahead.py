@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import suppress
 from multiprocessing import get_context
 from typing import Any
 
@@ -14,7 +15,6 @@ from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia import driver as nvidia
 from triton.backends.nvidia.driver import CudaLauncher, CudaUtils
-from triton.runtime.cache import triton_key
 from triton.runtime.driver import driver
 
 from .card import Card, stand_in
@@ -41,9 +41,16 @@ class AbsentGPU:
         return self._target
 
 
-def get_ready() -> None:
-    """Hashes Triton's own files for its cache keys, which every process that compiles would otherwise do first."""
-    triton_key()
+class Noted:
+    """Stands in for machine code that was noted before: Triton launches it, and writes nothing down again."""
+
+    function = packed_metadata = None
+
+    def launch_metadata(self, *_launch: object) -> None:
+        """Nothing is told of the launch."""
+
+    def run(self, *_launch: object) -> None:
+        """Launches nothing."""
 
 
 def compile_for(card: Card) -> None:
@@ -59,10 +66,12 @@ def compile_all(run: Callable[[], None], processes: int) -> list[str]:
     with ProcessPoolExecutor(processes, mp_context=get_context("fork"), initializer=_give_way) as pool:
         loader = pool.submit(_build_loader)
 
-        def begin(compile: dict[str, Any], **_others: object) -> bool:
+        def begin(key: object, fn: Any, compile: dict[str, Any], **_others: object) -> bool:
             launch = compile["specialization_data"]  # as Triton writes it down (JSON)
             if launch not in begun:
                 begun[launch] = pool.submit(_compile, launch)
+            with suppress(AttributeError, LookupError):  # speed alone: all layers launch alike
+                fn.jit_function.device_caches[0][0][key] = Noted()
             return True  # says that somebody else compiles; the launch is then left out
 
         knobs.runtime.jit_cache_hook = begin
