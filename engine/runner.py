@@ -15,6 +15,7 @@ from .decoding.device_rounds import DeviceRounds
 from .decoding.readings import FEWEST, look_at_guesses
 from .errors import Option, UsageFailure
 from .events import Event, LoadProgress, Notice, PrefillDone, TurnStarted
+from .files.pinned_reader import make_buffers_beside
 from .hub.fetching import FetchCancelled
 from .hub.published_drafters import REPORTED, Reported
 from .kernels.toolchain.card import card_of
@@ -114,6 +115,7 @@ class Runner:
         device = checkpoint.pick_device(options.device)
         if device.type == "cuda":
             read_compiler_beside()
+            make_buffers_beside(device)
         use_fitting_threads(device)
         try:
             loaded = PairLoader(options, device, emit, cancelled).load(compiler)

@@ -67,15 +67,16 @@ def read_headers(folder: Path) -> Headers:
             raise no_weights(folder)
         return read_file_headers(single)
     names = read_weight_map(index)
-    for shard in sorted(set(names.values())):
+    shards = sorted(set(names.values()))
+    for shard in shards:
         refuse_pointer(folder / shard)
-    missing = sorted({shard for shard in names.values() if not (folder / shard).exists()})
+    missing = [shard for shard in shards if not (folder / shard).exists()]
     if missing:
         raise WeightsFailure(
             f"{len(missing)} of the checkpoint's files are missing from {folder}, the first is {missing[0]}.",
             "Download the checkpoint again; what is there already is kept.",
         )
-    files = {shard: read_file_headers(folder / shard) for shard in sorted(set(names.values()))}
+    files = {shard: read_file_headers(folder / shard) for shard in shards}
     for name, shard in names.items():
         if name not in files[shard]:
             raise damaged(folder / shard, f"it lacks {name}, which the index says it holds")

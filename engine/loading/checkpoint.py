@@ -20,6 +20,7 @@ from ..files.tensors import read_tensors
 from ..models.attention_backends import choose_backends
 from ..models.dflash.config import DFlashConfig
 from ..models.drafter import Drafter
+from ..models.drafter_formats import refuse_unread_drafter
 from ..models.family import EMBEDDED, DrafterConfig, Family, TargetConfig
 from ..models.layers import merge_projections
 from ..models.merged_weights import Together
@@ -98,11 +99,12 @@ def read_drafter_config(folder: Path, target: TargetConfig, target_folder: Path 
 
 
 def drafter_headers(folder: Path, config: DrafterConfig) -> Headers:
-    """The drafter's tensors in a folder, which may be its target's; raises ``WeightsFailure`` for packed ones that are
-    not read."""
+    """The drafter's tensors in a folder, which may be its target's; raises ``WeightsFailure`` for packed ones and for
+    those of formats that are not read."""
     headers = {name: header for name, header in read_headers(folder).items() if name.startswith(config.among)}
     if not config.among:  # a target's have been looked at
         refuse_tensors(headers, read_json(folder / "config.json"), None)
+        refuse_unread_drafter(headers)
     return headers | lone_tensors(folder, headers, config.elsewhere)
 
 

@@ -4,6 +4,7 @@ modules do. A kernel that fails is reported, and the next way is tried: other ti
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -20,9 +21,10 @@ from ..kernels.decode.tiling.tiles import DraftTiles, TargetTiles, draft_tiles, 
 from ..kernels.toolchain.card import card_of
 from ..kernels.toolchain.jit import MAX_ROWS, KernelFailure
 from ..kernels.weights.int8 import Int8Weight
+from ..kernels.weights.kinds import format_of
 from ..measured.store import store, stored
 from ..measured.tiles import SECONDS, Progress, Timed, as_data, read_data, tune
-from ..models.packed import format_of_target
+from ..models.packed import format_of_target, packed_weights
 
 Say = Callable[[str], None]
 Tiling = tuple[TargetTiles, DraftTiles]
@@ -39,7 +41,7 @@ class WrongResult(Exception):
 def choose_rounds(decoder: Decoder, prompt: Prompt, head: Int8Weight | None, ways: Sequence[Tiling], say: Say) -> None:
     """Lets kernels do what they can, which is tried out on a prompt. ``ways``: tiles for the rounds, best first; none
     where the host is to run them. ``head``: an 8-bit copy of the target's, to draft in 8 bits."""
-    if decoder.device.type == "cuda" and (failed := _failure(lambda: _refuse(products_depart(decoder.target)))):
+    if decoder.device.type == "cuda" and (failed := _failure(lambda: _try_products(decoder))):
         say(f"{failed} Weights are unpacked before they multiply a prompt, more slowly.")
         decoder.disable_fused_unpacking()
     if decoder.read is not decoder.target and (failed := _failure(lambda: _read_prompt(decoder, prompt))):
@@ -150,6 +152,17 @@ def _failure(work: Callable[[], None]) -> str | None:
     except WrongResult as failure:
         return f"Kernels don't work on this GPU: {failure}."
     return None
+
+
+def _try_products(decoder: Decoder) -> None:
+    """Tries a prompt's products out, unless an earlier start did so on this card with weights of these shapes."""
+    weights = {f"{format_of(weight)} {tuple(weight.shape)}" for weight in packed_weights(decoder.target)}
+    compiler = getattr(sys.modules.get("triton"), "__version__", "")
+    identity = (repr(card_of(decoder.device)), *sorted(weights), torch.__version__, compiler)
+    if stored("unpacking", identity, lambda data: data["holds"] is True):
+        return
+    _refuse(products_depart(decoder.target))
+    store("unpacking", identity, {"holds": True})
 
 
 def _read_prompt(decoder: Decoder, prompt: Prompt) -> None:

@@ -23,7 +23,7 @@ from ..models.layers import AttentionModule
 from ..models.merged_weights import groups_in
 from ..models.packed import hold, packable
 from ..models.target import TargetModel
-from .file_formats import BLOCK, FP8_IN_BLOCKS, file_format_of, tensors_of, wrong
+from .file_formats import BLOCK, ENDINGS, FP8_IN_BLOCKS, file_format_of, tensors_of, wrong
 from .grid import scales_of
 from .refusals import refuse
 from .stored_format import Files, format_of
@@ -139,6 +139,8 @@ class _TensorFinder:
         self._folder, self._headers, self._names, self._weights_config = folder, headers, names, WeightsConfig(config)
         self._used: set[str] = set()
         self._absent: list[str] = []
+        self._bases = {name.removesuffix(ending) for name in headers for ending in ENDINGS if name.endswith(ending)}
+        """What tensors' names may begin with: looking each of ten thousand experts up in every format takes longer."""
 
     def find_all(self, model: nn.Module) -> dict[str, Stored]:
         """Where each parameter is stored. Raises ``WeightsFailure`` for tensors that are missing, superfluous or not as
@@ -164,7 +166,7 @@ class _TensorFinder:
         """Where one parameter is stored; None for a missing one."""
         whole = self._names.of(name)
         split = self._split_names(name, shape)
-        if not any(tensors_of(base, self._headers) for _, _, base in split):
+        if not any(base in self._bases and tensors_of(base, self._headers) for _, _, base in split):
             return self._one(name, [(None, (0, 0), whole)], shape)
         if tensors_of(whole, self._headers):
             raise wrong(f"The checkpoint has {whole} twice: for all experts at once, and for each by itself.")

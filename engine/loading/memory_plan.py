@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import get_args
@@ -224,7 +225,7 @@ class MemoryPlan:
         dtype = compute_dtype(self.device)
         target, *drafter = self._models
         held = [(target, self.cache_dtype or dtype), *((layers, dtype) for layers in drafter)]
-        return [Cache(layers, context, PREFILL_CHUNK, dtype, META) for layers, dtype in held]
+        return [_empty_cache(layers, context, dtype) for layers, dtype in held]
 
     def _what_would_fit(self, instead: tuple[MemoryPlan, ...]) -> Text:
         """Says what would fit: another format, a shorter context, a smaller model, each with what it takes."""
@@ -261,6 +262,12 @@ class MemoryPlan:
             and (size.least(weights, LEAST_CONTEXT) if on_gpu else 2 * size.plain(LEAST_CONTEXT)) <= room
         ]
         return max(fitting, key=lambda each: (each[0], each[1][0].weights[each[1][1]]), default=(0, None))[1]
+
+
+@lru_cache(maxsize=64)
+def _empty_cache(layers: tuple[StatefulLayer, ...], context: int, dtype: torch.dtype) -> Cache:
+    """A cache without memory. Choosing a context asks for the same ones again and again."""
+    return Cache(layers, context, PREFILL_CHUNK, dtype, META)
 
 
 def plan_memory(

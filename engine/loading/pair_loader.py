@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,8 @@ from ..models.drafter import Drafter
 from ..models.host_embedding import hold_embedding_on_host
 from ..models.packed import gives_same_bits_by_any_threads, hold_in_fewer_bits
 from ..models.target import TargetModel
-from ..tokenization.tokenizer import ChatTokenizer, tokenizer_beside
+from ..threads import begun
+from ..tokenization.tokenizer import ChatTokenizer
 from . import checkpoint
 from .left_out import left_out
 from .memory_plan import MemoryPlan, available_memory
@@ -113,13 +115,15 @@ class PairLoader:
         context = self.options.max_context or DEFAULT_MAX_CONTEXT
         wanted = fitting_format(self.options, context, self.device)
         folders = find_folders(self.options, self._emit, self._cancelled, wanted)
-        tokenizer = tokenizer_beside(folders.target)
+        # Beside planning and reading: large vocabularies take a second, and thousands of samples of the files a tenth.
+        tokenizer = begun(partial(ChatTokenizer, folders.target), "tokenizer")
+        fingerprints = begun(partial(_fingerprints, folders), "fingerprints")
         chosen = choose_weights(self.options, folders, context, self.device)
         plan = self._settle(chosen, tokenizer)
         if remark := left_out(folders):
             self._say(remark, remark=self.options.target is not None)
         with compiling_beside(self.options, folders, plan, compiler) as compiling:
-            loaded = self._read(folders, chosen, plan, tokenizer)
+            loaded = self._read(folders, chosen, plan, tokenizer, fingerprints)
             if compiling is not None:
                 self._say("compiling kernels")
                 while not compiling.finished(COMPILING_INTERVAL) and not self._cancelled():
@@ -147,7 +151,12 @@ class PairLoader:
         return plan
 
     def _read(
-        self, folders: PairFolders, chosen: WeightPlan, plan: MemoryPlan, tokenizer: Future[ChatTokenizer]
+        self,
+        folders: PairFolders,
+        chosen: WeightPlan,
+        plan: MemoryPlan,
+        tokenizer: Future[ChatTokenizer],
+        fingerprints: Future[tuple[str, str]],
     ) -> LoadedPair:
         backend = self.options.attention_backend
         target = checkpoint.load_target(folders.target, self.device, self._progress, backend, plan.weights)
@@ -172,11 +181,7 @@ class PairLoader:
         if end is not None and end not in stops and end < target.config.vocab_size:
             target.config = replace(target.config, stop_token_ids=(*stops, end))
         decoder = Decoder(target, drafter, plan.context, plan.chunk)
-        fingerprints = (
-            fingerprint(folders.target),
-            fingerprint(folders.drafter) if folders.drafter is not None else "",
-        )
-        return LoadedPair(decoder, tokenizer.result(), folders, plan, held_in, packed, fingerprints)
+        return LoadedPair(decoder, tokenizer.result(), folders, plan, held_in, packed, fingerprints.result())
 
     def _read_drafter(
         self, folders: PairFolders, target: TargetModel, plan: MemoryPlan, in_fewer_bits: bool
@@ -221,6 +226,10 @@ def find_folders(
 
     fetching = Fetching(options.offline, progress=progress, cancelled=cancelled)
     return find_pair(options.target, options.drafter, fetching, weights)
+
+
+def _fingerprints(folders: PairFolders) -> tuple[str, str]:
+    return fingerprint(folders.target), "" if folders.drafter is None else fingerprint(folders.drafter)
 
 
 def _held_in(target: TargetModel, weights: WeightFormat) -> str:

@@ -18,8 +18,12 @@ from ..files.json_fields import DOWNLOAD_AGAIN
 from ..files.pinned_reader import DTYPES
 from ..kernels.weights.int8 import ROWS_AT_ONCE
 from ..kernels.weights.kinds import PACKED
-from ..kernels.weights.panels import DEPTH, PackedWeight, Rows
+from ..kernels.weights.panels import DEPTH, ROWS, PackedWeight, Rows
 from .refusals import advice, declared_block, declared_weights, quantization_of
+
+NUMBERS_AT_ONCE = 64 << 20
+"""Numbers of packed rows, a byte each, that are laid out otherwise at a time. Experts have many short rows: taken by
+thousands, what launches the work on a GPU takes longer than reading them."""
 
 Tensors = Mapping[str, TensorHeader]
 """The tensors of a weight, by the endings of their names."""
@@ -104,7 +108,9 @@ class PackedRows:
 
     def weight(self) -> PackedWeight:
         """The same weight in the form that products take."""
-        return self.stored.kind.allocate(self.stored.shape, self.values.device).filled(self._in_parts())
+        depth = self.stored.shape[-1]
+        rows = max(ROWS_AT_ONCE, NUMBERS_AT_ONCE // depth // ROWS * ROWS)
+        return self.stored.kind.allocate(self.stored.shape, self.values.device).filled(self._in_parts(rows))
 
     def floats(self, dtype: torch.dtype) -> Tensor:
         """The weight's values as floats, in the parameter's own shape."""
@@ -123,10 +129,10 @@ class PackedRows:
     def _packed(self) -> type[PackedWeight]:
         return PACKED[self.stored.kind.format]
 
-    def _in_parts(self) -> Iterator[Rows]:
-        """Yields all rows, ``ROWS_AT_ONCE`` at a time."""
-        for start in range(0, len(self.values), ROWS_AT_ONCE):
-            chunk = slice(start, start + ROWS_AT_ONCE)
+    def _in_parts(self, rows: int = ROWS_AT_ONCE) -> Iterator[Rows]:
+        """Yields all rows, some at a time."""
+        for start in range(0, len(self.values), rows):
+            chunk = slice(start, start + rows)
             yield start, self.stored.file.numbers(self.values[chunk]), self.scales[chunk]
 
 

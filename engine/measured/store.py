@@ -1,5 +1,5 @@
 """Keeps what is measured once from one start to the next, in a file each, named after the card, the weights and the
-code: costs of rounds, tiles of kernels, and a CPU's products."""
+code: costs of rounds, tiles of kernels, a CPU's products, and whether a GPU unpacks weights well beside a prompt's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..files.cache_folder import cache_folder
 from ..files.fingerprint import fingerprint_of_code
 from ..speculation.costs import CostTable, RoundCosts
 
-MeasurementKind = Literal["ceiling", "costs", "products", "tiles"]
+MeasurementKind = Literal["ceiling", "costs", "products", "tiles", "unpacking"]
 Stored = TypeVar("Stored")
 
 

@@ -4,8 +4,8 @@ by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, NoReturn
 
 from ..errors import Option, WeightsFailure
 from ..files.json_fields import Fields
@@ -41,23 +41,53 @@ OF_SPECULATORS: dict[str, Reader] = {
 }
 """Readers of the speculators format, by its type."""
 
-DSPARK = "a DSpark drafter whose layers are not Qwen3's"
-DOMINO = "a Domino drafter, whose guesses go through a recurrent head"
-LILICORR = "a LiLiCorr drafter, which ranks pairs of guesses with a transformer of its own"
-MIXTURE = "a drafter whose layers are mixtures of experts"
-SPECULATORS = {
-    "peagle": "a P-EAGLE drafter, an EAGLE-3 that drafts all its tokens in one pass",
-    "xpress": "an XPress drafter, which refines its block in several passes",
-    "mtp": "a copy of a target's own MTP layers in the speculators format",
-    "medusa": "a set of Medusa heads",
-    "dfly": "a DFly drafter",
-}
-"""Types of the speculators format (``speculators_model_type``) that are not read, with words for people."""
-OTHER_ARCHITECTURES = {
-    "LiLiCorrDraftModel": LILICORR,
-    "Lfm2DSparkDraftModel": f"{DSPARK}: it turns neighbours in a head, not halves",
-    "DFlashLagunaForCausalLM": "a DFlash with fused projections and gates (Laguna)",
-}
+
+class Unread(NamedTuple):
+    """A published format that is not read, and its signs."""
+
+    what: str
+    """Words for people."""
+    name: str
+    """Part of what configs call it, in small letters and without strokes."""
+    fields: tuple[str, ...] = ()
+    """How fields begin that only its configs have."""
+    tensors: tuple[str, ...] = ()
+    """Parts of names of tensors that only its files have."""
+
+
+UNREAD = (
+    Unread(
+        "a LiLiCorr drafter, which ranks pairs of guesses with a transformer of its own",
+        "lilicorr", ("lilicorr_",), ("lilicorr.",),
+    ),
+    Unread(
+        "a Domino drafter, whose guesses go through a recurrent head",
+        "domino", ("gru_hidden_dim", "pure_draft_prefix_len"), ("prefix_gru.",),
+    ),
+    Unread(
+        "an XPress drafter, which refines its block in several passes",
+        "xpress", ("xpress_", "num_jacobi_passes"), ("refiner_head.",),
+    ),
+    Unread(
+        "a P-EAGLE drafter, an EAGLE-3 that drafts all its tokens in one pass",
+        "peagle", ("pard_token",), ("mask_hidden",),
+    ),
+    Unread(
+        "a DFlash with fused projections and gates (Laguna)",
+        "dflashlaguna", (), ("self_attn.qkv_proj.", "self_attn.g_proj.", "aux_hidden_norms."),
+    ),
+    Unread(
+        "a DSpark drafter whose layers are not Qwen3's: it turns neighbours in a head, not halves", "lfm2dspark"
+    ),
+    Unread("a set of Medusa heads", "medusa", ("medusa_",)),
+    Unread("a DFly drafter", "dfly"),
+    Unread("a copy of a target's own MTP layers in the speculators format", "speculatorsmtp"),
+    Unread("one whose layers are mixtures of experts", "ffnmoe", (), (".mlp.experts.", ".mlp.gate.weight")),
+)  # fmt: skip
+NAMED = {"architectures": "", "speculators_model_type": "speculators", "projector_type": "", "draft_ffn_type": "ffn"}
+"""Fields that name a format, and what stands before their word in ``Unread.name``."""
+OF_WHOLE_FILES = ("speculators_model_type", "transformer_layer_config")
+"""Fields that only the speculators format has."""
 SLOTS = {"sample_from_anchor": False, "query_zero_predicts_next": False, "shift_label": False, "logits_start": 1}
 """Fields that say whether a block's first row, that of the anchor, drafts too, so that all guesses stand one place
 further left; with the values by which it doesn't."""
@@ -69,25 +99,16 @@ def drafter_reader(config: Json) -> Reader | None:
     inner = config.get("dflash_config")
     both: dict[str, Any] = {**config, **(inner if isinstance(inner, Mapping) else {})}
     architecture = _architecture(config)
-    if (kind := config.get("speculators_model_type")) is not None:
-        if isinstance(kind, str) and kind in SPECULATORS:
-            _refuse(SPECULATORS[kind])
-        if config.get("draft_ffn_type") == "moe":
-            _refuse(MIXTURE)
+    _refuse_named(both | {"architectures": architecture})
+    if any(name in config for name in OF_WHOLE_FILES):
         fields = Fields(config, "the drafter's config.json")
         return OF_SPECULATORS[fields.text("speculators_model_type", tuple(OF_SPECULATORS))]
     if any(name.startswith("dspark_") for name in config):
         _refuse("a drafter inside of a target's own file (dspark_*)")
-    if (projector := both.get("projector_type")) == "domino":
-        _refuse(DOMINO)
-    if any(name.startswith("lilicorr_") for name in both):
-        _refuse(LILICORR)
     if is_dspine(config):
         _require_slots(both)
         return read_dspine
-    if architecture in OTHER_ARCHITECTURES:
-        _refuse(OTHER_ARCHITECTURES[architecture])
-    if projector == "dspark" or architecture == "DSparkDraftModel":
+    if _squeezed(both.get("projector_type")) == "dspark" or architecture == "DSparkDraftModel":
         return read_specforge
     if "markov_rank" in config and architecture != "Gemma4DSparkModel":
         return read_deepspec
@@ -105,6 +126,26 @@ def drafter_reader(config: Json) -> Reader | None:
 def is_dspine(config: Json) -> bool:
     """Whether this is the ``config.json`` of a DSpine drafter, whose weights may lie in a second file."""
     return "dspine_config" in config or _architecture(config) == "DSpineDraftModel"
+
+
+def refuse_unread_drafter(names: Iterable[str]) -> None:
+    """Raises ``WeightsFailure`` for a file's tensors of a format that is not read, whatever its config says."""
+    for name in names:
+        for each in UNREAD:
+            if any(part in name for part in each.tensors):
+                _refuse(f"{each.what} ({name})")
+
+
+def _refuse_named(both: Json) -> None:
+    named = [before + _squeezed(both.get(field)) for field, before in NAMED.items()]
+    for each in UNREAD:
+        if any(each.name in word for word in named) or any(field.startswith(each.fields) for field in both):
+            _refuse(each.what)
+
+
+def _squeezed(word: object) -> str:
+    """A word in small letters, without strokes; "" for anything else."""
+    return word.lower().replace("-", "").replace("_", "") if isinstance(word, str) else ""
 
 
 def _architecture(config: Json) -> str | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..commands import METHODS
 from ..errors import Load, Option, WeightsFailure
 from ..files.json_fields import Fields
-from .drafter_formats import BY_ARCHITECTURE, drafter_reader
+from .drafter_formats import drafter_reader
 from .family import DrafterConfig, Family, Json
 from .gemma4 import GEMMA4
 from .gpt_oss import GPT_OSS
@@ -64,7 +65,7 @@ def drafter_config_of(config: Json) -> DrafterConfig:
     if (own := own_drafter_of(config)) is not None:
         return own
     raise WeightsFailure(
-        f"This drafter is {_called(config.get('architectures'))}, not a {' or '.join(BY_ARCHITECTURE)}.",
+        f"This drafter is {_called(config.get('architectures'))}; the engine reads {', '.join(METHODS.values())}.",
         ("Name a DFlash drafter with ", Option("drafter"), ", for example z-lab/gemma-4-26B-A4B-it-DFlash."),
     )
 

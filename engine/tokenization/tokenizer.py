@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from ..gc_pause import gc_paused
 from ..models.family import Headers
 from ..models.registry import family_of, text_config
 from ..speculation.lookup import num_agreed
-from ..threads import NativeThread
 from .control_marks import ControlMarks, encode_broken
 from .tokenizer_files import FileTokenizer, read_tokenizer
 
@@ -282,22 +280,6 @@ def _without_tools(message: Message) -> Message:
         return Message("user", message.content)
     called = [f"{call.name}({json.dumps(dict(call.arguments), ensure_ascii=False)})" for call in message.calls]
     return Message(message.role, "\n".join(filter(None, [message.content, *called])))
-
-
-def tokenizer_beside(folder: Path) -> Future[ChatTokenizer]:
-    """Begins to load a tokenizer on a thread, while the GPU is set up and weights are read: large vocabularies take a
-    second."""
-    loaded: Future[ChatTokenizer] = Future()
-
-    def load() -> None:
-        try:
-            loaded.set_result(ChatTokenizer(folder))
-        except BaseException as error:
-            loaded.set_exception(error)
-
-    # Nobody waits for this thread: loading may be cancelled, and the program left, before it is done.
-    NativeThread(load, "tokenizer").start()
-    return loaded
 
 
 class AnswerStream:

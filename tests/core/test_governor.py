@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import gc
+
 import pytest
 
+from dflash_tui.core.garbage import freeze_garbage_collector
 from dflash_tui.core.governor import FASTEST, SLOWEST, FrameGovernor
 
 
@@ -23,3 +26,9 @@ def test_frames_are_neither_wasted_nor_starved() -> None:
     settle(dear, 0.05)
     assert cheap.interval == FASTEST
     assert dear.interval == SLOWEST
+
+
+def test_what_loading_made_is_set_aside_without_a_search_through_all_of_it() -> None:
+    searches = gc.get_stats()[2]["collections"]
+    freeze_garbage_collector()
+    assert gc.get_freeze_count() > 0 and gc.get_stats()[2]["collections"] == searches

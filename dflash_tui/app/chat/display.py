@@ -42,7 +42,7 @@ from ..widgets.status import Header, StatusLine
 from .conversation import ConversationView
 from .face import DeskScreen
 from .facts import beginning, gauge_facts, status_facts
-from .pump import SETTLE_SECONDS, FramePump
+from .pump import FramePump
 from .replay import Replay
 from .step_words import ELSEWHERE, keys_line
 from .viewer import Viewer
@@ -351,7 +351,7 @@ class ChatDisplay(DeskScreen):
         self.desk.became_ready(ready)
         if not self.settled:
             self.settled = True
-            self.set_timer(SETTLE_SECONDS, freeze_garbage_collector)
+            freeze_garbage_collector()
 
     def _limit_block(self, most: int) -> None:
         panel, can = self.query_one(Panel), self.desk.source.capabilities.can("block_size")

@@ -22,8 +22,6 @@ GAUGE_INTERVAL = 0.2
 """Seconds between two looks at the gauges: people can't read figures faster."""
 STILL_SECONDS = 0.06
 """Seconds that the screen stays as it is after a question, unless the answer begins before."""
-SETTLE_SECONDS = 0.3
-"""Seconds from the source's being ready to setting objects aside, which takes a quarter of one without a frame."""
 MAX_EVENTS = 1024
 """Events applied in one frame at most; the rest wait for the next one."""
 

@@ -86,9 +86,11 @@ class ContextGauge(Gauge):
 
     def compact(self) -> Content:
         used, most = self.facts.turn.context_length, self.facts.max_context
-        if used and not most:  # a server may not tell how much it takes
+        if not used:
+            return Content.assemble((f"{CONTEXT.name:<8}", "bold"), (NOT_KNOWN, MUTED))
+        if not most:  # a server may not tell how much it takes
             return Content.assemble((f"{CONTEXT.name:<8}", "bold"), f"{thousands(used)} tokens")
-        share = used / most if most else 0.0
+        share = used / most
         return meter(
             CONTEXT.name, share, f"{thousands(used)}/{thousands(most)}", self.size.width, fullness_style(share)
         )

@@ -78,7 +78,9 @@ class RenderedView(VerticalScroll):
         from .fence import Answer  # with parser and highlighter too much to wait for before the first frame
 
         if len(path) > SHOWN:
-            yield Static(f"{counted(len(path) - SHOWN, 'earlier question')}: see the tokens.", classes="note")
+            yield Static(
+                f"Above: {counted(len(path) - SHOWN, 'more question')}. Ctrl+T shows all, as tokens.", classes="note"
+            )
         for each in path[-SHOWN:]:
             yield Static(_styled(each.question, "bold"), classes="question")
             yield Answer(each.answer)

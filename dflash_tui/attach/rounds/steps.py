@@ -97,7 +97,7 @@ class StepMaker:
             draft_ms=None,
             verify_ms=None,
             total_ms=rounded(max(total_ms, 0.0), MICROSECONDS),
-            context_length=self.prompt.tokens + self._context,
+            context_length=self.prompt.tokens and self.prompt.tokens + self._context,  # 0: not known
             block_size=self._widest,
             temperature=self.temperature,
         )

@@ -161,7 +161,7 @@ def _context(facts: GaugeFacts) -> Table:
     if not most:
         return Table("context", "Context", ())
     rows = [
-        ("used", f"{used:,} of {most:,} tokens ({used / most:.0%})"),
+        ("used", f"{used:,} of {most:,} tokens ({used / most:.0%})" if used else NOT_KNOWN),
         ("the question and what stood before it", counted(facts.num_prompt_tokens, "token")),
     ]
     if facts.num_reused_tokens:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from contextlib import suppress
-from types import ModuleType
+from functools import cache
+from pathlib import Path
+from types import FunctionType, ModuleType
 from typing import Any
 
 OURS = __name__.partition(".")[0] + "."
@@ -24,7 +25,7 @@ def end_functions_by_indentation() -> None:
             return getattr(inspect, name)
 
         @staticmethod
-        def getsourcelines(function: Callable[..., Any]) -> tuple[list[str], int]:
+        def getsourcelines(function: FunctionType) -> tuple[list[str], int]:
             return lines_of(function) if function.__module__.startswith(OURS) else inspect.getsourcelines(function)
 
     with suppress(ImportError, AttributeError):
@@ -33,9 +34,16 @@ def end_functions_by_indentation() -> None:
         jit.inspect = Sooner("inspect")
 
 
-def lines_of(function: Callable[..., Any]) -> tuple[list[str], int]:
-    """What ``inspect.getsourcelines`` says of a function that stands in a module's first column."""
-    lines, first = inspect.findsource(function)
+@cache
+def _lines_in(file: str) -> list[str]:
+    with Path(file).open(encoding="utf-8") as lines:
+        return lines.readlines()
+
+
+def lines_of(function: FunctionType) -> tuple[list[str], int]:
+    """What ``inspect.getsourcelines`` says of a function that stands in a module's first column. It would look through
+    all modules for the one that a file belongs to."""
+    lines, first = _lines_in(function.__code__.co_filename), function.__code__.co_firstlineno - 1
     definition = next(number for number in range(first, len(lines)) if lines[number].startswith("def "))
     end = next((number for number in range(definition + 1, len(lines)) if lines[number][0] not in BEHIND), len(lines))
     while lines[end - 1].startswith(("\n", "#")):

@@ -33,12 +33,12 @@ FIRST_DRAFTS = ("sample_from_anchor", "query_zero_predicts_next", "shift_label")
 def read_markov(fields: Fields) -> MarkovConfig | None:
     """What a config says of the head; None for rank 0, which is a DFlash. Raises ``WeightsFailure`` for another kind of
     head."""
-    kind = fields.text("markov_head_type", ("vanilla", "gated", "rnn"), "vanilla")
     rank = fields.integer("markov_rank", 0, MAX_SIZE)
+    if rank and str(fields.raw("markov_head_type")).lower() == "rnn":
+        refuse("whose head carries a state from guess to guess (markov_head_type rnn)")
+    kind = fields.text("markov_head_type", ("vanilla", "gated"), "vanilla") if rank else "vanilla"
     confides = fields.flag("enable_confidence_head", fields.number("confidence_head_alpha", -1, 1e6, 0.0) > 0)
     by_guesses = confides and fields.flag("confidence_head_with_markov", False)
-    if rank and kind == "rnn":
-        refuse("whose head carries a state from guess to guess (markov_head_type rnn)")
     if not rank and by_guesses:
         refuse("whose confidence reads a head that it has not (markov_rank 0)")
     if not rank and confides:

@@ -16,6 +16,8 @@ LAYERS_DEFAULTS = {"rms_norm_eps": 1e-6, "hidden_act": "silu", "attention_bias":
 """Fields of ``transformer_layer_config`` that are left out where they have these values (Qwen3Config's)."""
 SECOND_DEFAULTS = {"conv_kernel_size": 2, "conv_group_size": 16, "selector_rank": 256, "selector_top_k": 16}
 """The same of a DFlash 2's own fields."""
+OF_OTHERS = ("transformer_layer_config", "dflash_config")
+"""Sections that are read by themselves, or that a converter left of another layout, where taps count otherwise."""
 LEFTOVERS = ("verifier_norm.", "verifier_lm_head.")
 """Beginnings of names of tensors that training leaves in the files."""
 
@@ -36,7 +38,7 @@ def read_speculators(config: Json) -> DFlashConfig:
     flat: dict[str, Any] = {
         **LAYERS_DEFAULTS,
         **(SECOND_DEFAULTS if second else {}),
-        **{name: value for name, value in config.items() if name != "transformer_layer_config"},
+        **{name: value for name, value in config.items() if name not in OF_OTHERS},
         **config["transformer_layer_config"],
         "block_size": block_of(block, first_drafts),  # theirs counts rows, whichever of them draft
         "target_layer_ids": [tap - 1 for tap in taps],  # 0 is the embedding, as in hidden_states of transformers

@@ -13,7 +13,7 @@ from torch import Tensor
 from engine.errors import WeightsFailure
 from engine.files import pinned_reader as staging
 from engine.files.headers import read_file_headers
-from engine.files.pinned_reader import READERS, StoredTensor, read_staged, stored_tensors
+from engine.files.pinned_reader import BUFFERS, StoredTensor, read_staged, stored_tensors
 from engine.files.tensors import read_tensors
 from tests.engine.conftest import CPU
 
@@ -68,7 +68,7 @@ def test_the_host_holds_only_the_buffers(
     monkeypatch.setattr(staging, "Buffer", lambda device, make=staging.Buffer: made.append(1) or make(device))
     for _ in read_staged(found_in(path), CPU):
         pass
-    assert len(made) == 2 * READERS
+    assert len(made) == BUFFERS
 
 
 def test_a_file_that_shrinks_is_reported(stored: tuple[Path, dict[str, Tensor]]) -> None:

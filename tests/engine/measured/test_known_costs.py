@@ -54,21 +54,14 @@ def test_other_code_is_timed_again(monkeypatch: pytest.MonkeyPatch) -> None:
         {"costs": [{"draft": 1, "verify": "12", "ingest": 0}] * 2, "contexts": [1, "x"]},
         {"costs": [{"draft": float("nan"), "verify": [1, 2], "ingest": 0}] * 2},
         {"identity": ["NVIDIA H100", *CARD[1:]]},
+        *(b"", b"\xff\xfe", b"[]", b"{}", b'{"identity": 1', b"[" * 100_000),
     ],
 )
-def test_a_file_that_holds_something_else_is_written_anew(change: dict[str, object]) -> None:
+def test_a_file_that_is_damaged_or_holds_something_else_is_written_anew(change: dict[str, object] | bytes) -> None:
     known_costs(CARD, lambda: TABLE)
     (path,) = cache_folder("costs").iterdir()
-    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    assert known_costs(CARD, lambda: SLOWER) == SLOWER
-    assert known_costs(CARD, never) == SLOWER
-
-
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"[]", b"{}", b'{"identity": 1', b"[" * 100_000])
-def test_a_damaged_file_is_written_anew(content: bytes) -> None:
-    known_costs(CARD, lambda: TABLE)
-    (path,) = cache_folder("costs").iterdir()
-    path.write_bytes(content)
+    changed = change if isinstance(change, bytes) else json.dumps({**json.loads(path.read_text()), **change}).encode()
+    path.write_bytes(changed)
     assert known_costs(CARD, lambda: SLOWER) == SLOWER
     assert known_costs(CARD, never) == SLOWER
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from engine.errors import WeightsFailure
 from engine.loading.checkpoint import load_drafter
 from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.speculators import LEFTOVERS
-from engine.models.drafter_formats import OTHER_ARCHITECTURES, SLOTS, SPECULATORS
+from engine.models.drafter_formats import SLOTS, UNREAD, Unread, refuse_unread_drafter
 from engine.models.registry import drafter_config_of
 from support.checkpoints import FULL, drafter_config, dspine_config, second_config, write_drafter
 from support.speculators import as_speculators
@@ -38,12 +39,13 @@ def test_speculators_is_read_to_the_same_description(second: bool) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        *(({"speculators_model_type": kind}, what) for kind, what in SPECULATORS.items()),
         *(({"speculators_model_type": kind}, "speculators_model_type") for kind in ("novel", [], {}, 3)),
         *(({"draft_vocab_size": count}, "draft_vocab_size") for count in (15, 513)),
         ({"aux_hidden_state_layer_ids": [0, 2]}, "reads the target's embedding"),
         ({"mask_token_id": None}, "mask_token_id"),
-        ({"draft_ffn_type": "moe"}, "mixtures of experts"),
+        ({"draft_ffn_type": "MoE"}, "mixtures of experts"),
+        ({"speculators_model_type": "mtp"}, "own MTP layers"),
+        ({"speculators_model_type": None}, "lacks speculators_model_type"),
         ({"transformer_layer_config": {"vocab_size": 512}}, "lacks"),
     ],
 )
@@ -56,15 +58,13 @@ def test_what_speculators_has_besides_is_refused_by_name(changes: dict[str, Any]
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        *(({"architectures": [name]}, what) for name, what in OTHER_ARCHITECTURES.items()),
         *(({"dflash_config": {slot: not silent}}, "first row drafts") for slot, silent in SLOTS.items()),
         *(({slot: int(not silent)}, "first row drafts") for slot, silent in SLOTS.items()),
-        ({"dflash_config": {"projector_type": "domino"}}, "Domino"),
-        ({"dflash_config": {"lilicorr_candidate_topk": 8}}, "LiLiCorr"),
         ({"eagle_config": {"use_aux_hidden_state": False}}, "EAGLE-1"),
         ({"dspark_rank": 1}, "inside of a target"),
         ({"output_multiplier": 0.5}, "output_multiplier"),
         ({"target_hidden_size": 128}, "target_hidden_size"),
+        ({"is_causal": False, "dflash_config": {"causal": True}}, "is_causal, causal"),
         ({"hidden_activation": "gelu_pytorch_tanh"}, "hidden_activation"),
         ({"architectures": "LiLiCorrDraftModel"}, "LiLiCorr"),
         ({"architectures": ["LiLiCorrDraftModel"] * 2}, "LiLiCorr"),
@@ -78,6 +78,32 @@ def test_other_formats_are_refused_in_a_sentence_that_says_what_they_are(changes
     with pytest.raises(WeightsFailure) as refused:
         drafter_config_of({**config, **changes, "dflash_config": inner})
     assert said in str(refused.value) and refused.value.hint
+
+
+@pytest.mark.parametrize("unread", UNREAD, ids=lambda each: each.name)
+def test_what_is_not_read_is_known_wherever_a_layout_says_it(unread: Unread) -> None:
+    """By its name in any spelling, by fields of its own, and by tensors where a config says something else."""
+    ours, theirs = drafter_config([FULL], [1], 3), as_speculators(drafter_config([FULL], [1], 3))
+    strokes = "-".join(unread.name)
+    named: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        (ours, {"architectures": [unread.name.title()]}),
+        (ours, {"dflash_config": {"projector_type": strokes}}),
+    ]
+    named += [(ours | {"architectures": None}, named[1][1]), (theirs, {"speculators_model_type": strokes.upper()})]
+    fields = [(config, {field: 1}) for field in unread.fields for config in (ours, theirs)]
+    for config, changes in named + fields:
+        inner = {**ours["dflash_config"], **changes.get("dflash_config", {})} if config is not theirs else {}
+        with pytest.raises(WeightsFailure, match=re.escape(unread.what)):
+            drafter_config_of({**config, **changes, "dflash_config": inner})
+    for part in unread.tensors:
+        with pytest.raises(WeightsFailure, match=re.escape(unread.what)):
+            refuse_unread_drafter(["fc.weight", f"layers.0.{part}weight"])
+
+
+def test_a_section_that_a_converter_left_does_not_count() -> None:
+    """Its taps count from another place."""
+    theirs = as_speculators(drafter_config([FULL], [1, 2], 3))
+    assert drafter_config_of({**theirs, "dflash_config": {"target_layer_ids": [2, 3]}}) == drafter_config_of(theirs)
 
 
 @pytest.mark.parametrize("given", ["DSpineDraftModel", ["DSpineDraftModel"] * 2])

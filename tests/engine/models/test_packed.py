@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,6 +16,7 @@ from engine.kernels.weights.int4 import Int4Weight
 from engine.kernels.weights.kinds import weight_of
 from engine.kernels.weights.plain import PlainWeight
 from engine.kv_cache.cache import Cache
+from engine.loading import choose_rounds
 from engine.models.packed import PackedLinear, hold, pack, packable
 from engine.models.target import TargetModel
 from support.shapes import random_pair, read_shape
@@ -65,3 +68,21 @@ def test_products_of_packed_weights_are_tried_before_they_are_trusted(monkeypatc
 
     monkeypatch.setattr(Int4Weight, "grouped", wrong_now_and_then)
     assert "INT4 weights of shape [16, 64, 64] are wrong" in (products_depart(target) or "")
+
+
+def test_products_that_are_right_are_tried_once_and_wrong_ones_at_each_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    found: list[str | None] = ["wrong", "wrong", None]
+    monkeypatch.setattr(choose_rounds, "products_depart", lambda target: found.pop(0))
+    pairs = {weights: random_pair(read_shape("tiny"), CPU, weights=weights)[0] for weights in ("int4", "fp8")}
+    int4, fp8 = (SimpleNamespace(target=target, device=CPU) for target in pairs.values())
+    for _ in range(2):
+        with pytest.raises(choose_rounds.WrongResult):
+            choose_rounds._try_products(int4)  # type: ignore[arg-type]
+    for _ in range(2):
+        choose_rounds._try_products(int4)  # type: ignore[arg-type]
+    found.append("wrong")
+    with pytest.raises(choose_rounds.WrongResult):  # of another format they weren't tried
+        choose_rounds._try_products(fp8)  # type: ignore[arg-type]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from pathlib import Path
 
 from dflash_tui.core.files.places import log_file, sessions_directory
@@ -87,19 +86,6 @@ def test_what_is_typed_while_the_program_starts_is_asked(tmp_path: Path) -> None
         assert terminal.wait_for_exit() == 0
     (turn,) = load_session(only_session()).turns
     assert turn.question == "what is one and two?"
-
-
-def test_sigterm_gives_the_terminal_back_and_keeps_the_conversation(tmp_path: Path) -> None:
-    with chat(tmp_path) as terminal:
-        terminal.wait_for("ready")
-        terminal.send("go on\r")
-        terminal.wait_for("streaming")
-        terminal.wait_for("doctype")
-        terminal.process.send_signal(signal.SIGTERM)
-        assert terminal.wait_for_exit() == 143
-        assert LEAVE_TERMINAL in terminal.output
-    (turn,) = load_session(only_session()).turns
-    assert turn.question == "go on" and "doctype" in turn.answer
 
 
 def test_leaving_says_how_to_go_on_once_something_was_asked(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from dflash_tui.core.sessions.sessions import load_session
 from .terminal import Terminal
 
 PROGRAM = Path(sys.executable).with_name("dflash-chat")
-BUNDLED_PAIR = Path(__file__).parents[3] / "engine" / "demo" / "pair"
 DRONE_PAGE = "create a single-file HTML animation of a drone swarm"
 """Its answer is the longest the bundled pair gives: there is time to do things while it streams."""
 UNTIMED = ("--block-size", "16")

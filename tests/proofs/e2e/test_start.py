@@ -5,15 +5,11 @@ from __future__ import annotations
 
 import os
 import re
-import select
-import subprocess
-import sys
-import termios
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import time
 from pathlib import Path
 
-from .chatting import PROGRAM
+from support.terminal import Terminal
+
 from .terminal import PATIENCE_S
 
 FIRST_FRAME_S, READY_S = 1.0, 8.0
@@ -24,69 +20,44 @@ FIRST_FRAME, READY = "F1 help", "● ready"
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 TORCH_IMPORTED = "(torch is imported)"
 
-# The same program, telling the terminal when torch is imported: the order of the bytes is the order of events.
+CODE = "import sys; from dflash_tui.cli.main import main; sys.exit(main(['--out', {!r}]))"
+# Tells the terminal when torch is imported: the order of the bytes is the order of events.
 TELLTALE = f"""
 import os, sys
 def tell(event, details):
     if event == "import" and details[0] == "torch":
         os.write(1, b"{TORCH_IMPORTED}")
 sys.addaudithook(tell)
-from dflash_tui.cli.main import main
-sys.exit(main(["--out", sys.argv[1]]))
 """
 
 
-class Output:
-    """What a program writes to its terminal, read as it comes."""
-
-    def __init__(self, descriptor: int, pid: int) -> None:
-        self._descriptor, self._pid = descriptor, pid
-        self._data = b""
-
-    @property
-    def text(self) -> str:
-        """Without the escape sequences of places and colours."""
-        return _ESCAPES.sub("", self._data.decode(errors="replace"))
-
-    def wait_for(self, words: str) -> float:
-        """Processor seconds of the program, all its threads', until its output has these words."""
-        while words not in self.text:
-            readable, _, _ = select.select([self._descriptor], [], [], PATIENCE_S)
-            assert readable, f"no {words!r}: {self.text[-2000:]}"
-            self._data += os.read(self._descriptor, 65536)
-        user, system = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+def started(folder: Path, before: str = "") -> Terminal:
+    """The program, behind other code, in a terminal of 120x36."""
+    return Terminal(before + CODE.format(str(folder / "out")), (120, 36), fresh=True)
 
 
-@contextmanager
-def running(command: Sequence[str | Path]) -> Iterator[Output]:
-    """A program on a pseudo-terminal of 120x36."""
-    outer, inner = os.openpty()
-    termios.tcsetwinsize(inner, (36, 120))
-    # A test runner's COLUMNS and LINES would hide the terminal's size from the program.
-    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    process = subprocess.Popen(
-        command, stdin=inner, stdout=inner, stderr=inner, env=environment, start_new_session=True
-    )
-    os.close(inner)
-    try:
-        yield Output(outer, process.pid)
-    finally:
-        process.kill()
-        process.wait()
-        os.close(outer)
+def wait_for(terminal: Terminal, words: str) -> float:
+    """Processor seconds of the program, all its threads', until its output has these words; places and colours left
+    out."""
+    deadline = time.monotonic() + PATIENCE_S
+    while words not in _ESCAPES.sub("", terminal.output):
+        assert time.monotonic() < deadline, f"no {words!r}: {terminal.output[-2000:]}"
+        terminal.read(0.5)
+    stat = Path(f"/proc/{terminal.process.pid}/stat").read_text()
+    return sum(map(int, stat.rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_the_first_frame_and_the_models_are_there_in_time(tmp_path: Path) -> None:
-    with running([PROGRAM, "--out", tmp_path / "out"]) as output:
-        first_frame, ready = output.wait_for(FIRST_FRAME), output.wait_for(READY)
+    with started(tmp_path) as terminal:
+        first_frame, ready = wait_for(terminal, FIRST_FRAME), wait_for(terminal, READY)
     print(f"first frame {first_frame:.2f} s (limit {FIRST_FRAME_S:.0f} s), ready {ready:.2f} s (limit {READY_S:.0f} s)")
     assert first_frame <= LENIENCE * FIRST_FRAME_S
     assert ready <= LENIENCE * READY_S
 
 
 def test_torch_is_not_imported_before_the_first_frame(tmp_path: Path) -> None:
-    with running([sys.executable, "-c", TELLTALE, tmp_path / "out"]) as output:
-        output.wait_for(TORCH_IMPORTED)
-        output.wait_for(FIRST_FRAME)
-    assert output.text.index(FIRST_FRAME) < output.text.index(TORCH_IMPORTED)
+    with started(tmp_path, TELLTALE) as terminal:
+        wait_for(terminal, TORCH_IMPORTED)
+        wait_for(terminal, FIRST_FRAME)
+        shown = _ESCAPES.sub("", terminal.output)
+    assert shown.index(FIRST_FRAME) < shown.index(TORCH_IMPORTED)
