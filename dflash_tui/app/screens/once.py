@@ -18,6 +18,11 @@ class DismissOnceScreen(Screen[Result]):
         """Close this screen with a result, as Textual does, but only while it is the one on show."""
         return super().dismiss(result) if self.is_active else AwaitComplete()
 
+    async def on_event(self, event: events.Event) -> None:
+        """Leave a size or a key alone that arrives while this screen is taken away: its widgets are gone already."""
+        if self.children or not isinstance(event, events.Resize | events.InputEvent):
+            await super().on_event(event)
+
     async def on_click(self, event: events.Click) -> None:
         """A click beside a box is Esc."""
         if self.is_modal and self.is_active and event.widget is self:
