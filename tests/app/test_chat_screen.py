@@ -227,6 +227,5 @@ async def test_keys_and_sizes_may_overtake_a_screen_that_is_taken_away(chat: Dri
     box = chat.app.screen
     await box.remove_children()
     box.post_message(events.Resize(Size(60, 18), Size(60, 18)))
-    await chat.pilot.pause()
     chat.app.pop_screen()
-    await chat.until(lambda: chat.app.screen is chat.screen)
+    await chat.until(lambda: chat.app.screen is chat.screen and not box.is_running)

@@ -224,7 +224,7 @@ class CourseScreen(DismissOnceScreen[bool]):
 
     def draw(self) -> None:
         """Draw the page as it stands after its seconds; nothing once this screen is taken away."""
-        if not self.children:
+        if self.is_gone:
             return
         self._draw_lines()
         match self.page.view:
