@@ -187,10 +187,10 @@ class _Receiver:
             hf_raise_for_status(response)
             if self._have and response.status_code != 206:
                 self._start_over()
-            told = str(file.size - self._have)
+            length = str(file.size - self._have)
             encoded = "Content-Encoding" in response.headers
             if response.status_code not in (200, 206) or not (
-                encoded or response.headers.get("Content-Length", told) == told
+                encoded or response.headers.get("Content-Length", length) == length
             ):
                 raise no_hub(f"it answered {response.status_code} with something else than {file.name}")
             for piece in response.iter_bytes():
