@@ -30,7 +30,7 @@ LAST_WORD_SECONDS = 1.0
 IDLE_SECONDS = 0.1
 """Seconds the reader waits for a key before it looks again at whether the program ends."""
 
-_KEY = re.compile(r"\x1b\[(\d*)[\d:]*(?:;(\d*)(?::(\d*))?)?(?:;([\d:]*))?([u~A-FHPQRS])")
+_KEY = re.compile(r"\x1b\[(\d*+)[\d:]*+(?:;(\d*+)(?::(\d*+))?)?(?:;([\d:]*+))?([u~A-FHPQRS])")
 """A key as kitty and xterm tell it: its code, modifiers, whether pressed or let go, text, and the last letter."""
 LET_GO = "3"
 _REPORT = re.compile(
