@@ -8,6 +8,8 @@ import os
 import shutil
 import tempfile
 import threading
+import time
+from collections.abc import Callable
 
 DROPPED = ("DFLASH_CHAT_", "HF_", "XDG_", "TEXTUAL", "LC_", "TRITON_CACHE", "TRITON_HOME")
 """Whose names begin so."""
@@ -30,3 +32,11 @@ def settle() -> None:
 def threads(name: str) -> set[threading.Thread]:
     """Those of this name that run now: what a test has begun is what did not run before."""
     return {thread for thread in threading.enumerate() if thread.name == name}
+
+
+def until(condition: Callable[[], object], seconds: float = 60.0) -> None:
+    """Waits for what another thread or program will do."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "in vain"
+        time.sleep(0.005)

@@ -4,6 +4,7 @@ built on ``meta`` and decodes once, so nothing is listed by hand; ``precompile.p
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from time import monotonic
 from types import ModuleType
 from typing import Any, TypeVar
@@ -17,9 +18,10 @@ import torch  # noqa: E402
 
 from ..decoding.decoder import GPU_PREFILL_CHUNK, Decoder  # noqa: E402
 from ..decoding.pass_check import launch_products  # noqa: E402
-from ..decoding.round_launches import RoundLaunches, Verification  # noqa: E402
+from ..decoding.round_launches import RoundLaunches  # noqa: E402
 from ..kernels.decode.tiling.tiles import DraftTiles, TargetTiles  # noqa: E402
 from ..kernels.toolchain.card import Card  # noqa: E402
+from ..kernels.toolchain.disk_cache import read_compiler_beside  # noqa: E402
 from ..kernels.toolchain.jit import MAX_ROWS  # noqa: E402
 from ..kernels.weights.int8 import Int8Weight  # noqa: E402
 from ..machine import cores  # noqa: E402
@@ -82,9 +84,8 @@ def launch_pair(
         copy = Int8Weight.allocate(*drafter.plain_head(target).shape, device=META)
     known = kept_tiles(decoder, order.drafts_in_8_bits)
     launches = launches_of(decoder, copy, *(known or derived_tiles(decoder, order.drafts_in_8_bits)))
-    launches.launch(Verification())  # what takes longest to compile comes first: experts of sixteen rows, then prompts
+    launches.rehearse()  # first what takes longest to compile: passes of one row, then of sixteen
     _rehearse_prompt(decoder, order.chunk or GPU_PREFILL_CHUNK)
-    launches.rehearse()
     if known is None and not order.card.was_measured:
         _rehearse_tiles(launches, order.card)
 
@@ -119,8 +120,10 @@ def compile_ordered(kind: type[AnOrder], launch: Callable[[AnOrder], None]) -> N
     cores: all of a start waits for them. Prints the launches, for starts that find all compiled."""
     from ..kernels.toolchain import compile_ahead as ahead  # needs Triton, which not every machine has
 
+    hashing = read_compiler_beside()  # every process that compiles would do so first
     sys.modules.setdefault("torch._dynamo", NoCompiler("torch._dynamo"))
-    ahead.get_ready()
+    import_module("torch.fx.experimental.symbolic_shapes")  # operations on meta tensors will
+    hashing.join()
     moments = [STARTED, monotonic()]
     message = sys.stdin.read()
     if not message:

@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dflash_tui.app.glyphs import large_number
+from dflash_tui.app.screens.help import HelpScreen
 from dflash_tui.app.screens.statistics import drawn
 from dflash_tui.app.widgets.gauge_panel import GAP, WISHES, GaugePanel, heights, note_text, widths
 from dflash_tui.app.widgets.gauges import Gauge, HistogramGauge, PassGauge, PositionGauge, RateGauge
+from dflash_tui.app.widgets.status import StatusLine
 from dflash_tui.core.figures.pass_costs import pass_costs, pass_table
 
 from .conftest import Driver, Launch
@@ -115,3 +117,11 @@ def test_bars_are_drawn_where_there_is_room_for_them(width: int) -> None:
     text = drawn(pass_table(pass_costs([(16, 20_000)], (1.0, 1.5)), 16, drawn=True), width).plain
     table, _, _ = text.partition("A row for")
     assert max(map(len, table.splitlines())) <= max(width, 44) and ("█" in table) is (width > 70)
+
+
+async def test_a_mouse_alone_opens_and_closes_what_keys_do(chat: Driver) -> None:
+    line = chat.screen.query_one(StatusLine)
+    await chat.pilot.click(line, offset=(line.render().plain.index("F1") + 1, 0))
+    await chat.until(lambda: isinstance(chat.app.screen, HelpScreen))
+    await chat.pilot.click(offset=(1, 5))
+    await chat.until(lambda: chat.app.screen is chat.screen)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from dflash_tui.core.source import Emit, Happening
 from dflash_tui.serve.server import ServeOptions, Serving
 from engine.events import Event, TurnFinished, event_to_dict
 from support.scripted_engine import ScriptedEngine
+from tests.surroundings import until
 
 if TYPE_CHECKING:
     import openai
@@ -59,11 +59,7 @@ class Served:
         assert all(each.startswith("data: ") for each in sent)
         return [json.loads(each.removeprefix("data: ")) for each in sent]
 
-    def until(self, condition: Callable[[], object], seconds: float = 60.0) -> None:
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, "in vain"
-            time.sleep(0.005)
+    until = staticmethod(until)
 
     def told(self, turn: int) -> list[Json]:
         """What the engine said of a turn, as JSON has it."""

@@ -299,7 +299,7 @@ class CourseScreen(DismissOnceScreen[bool]):
         inspection = view.inspection(self.round)
         phase = PHASES[min(int(self.share * len(PHASES)), len(PHASES) - 1)]
         title = f"round {inspection.step.index} of {len(view.answer.rounds) - 1}"
-        scene = Scene(inspection, phase=phase, title=title, notes=(view.answer.question,), phases=self.playing)
+        scene = Scene(inspection, phase=phase, title=title, aside=(view.answer.question,), phases=self.playing)
         large, table = self.query_one(LargeRound), self.query_one(StepTable)
         large.display = self.course.plays or self.size.height >= ROWS_FOR_LARGE
         table.display = not self.course.plays

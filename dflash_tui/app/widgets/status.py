@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
+from textual import events
 from textual.content import Content
 from textual.widget import Widget
 
@@ -135,6 +136,16 @@ class StatusLine(Widget):
             if gap >= 2:
                 return parts + " " * gap + keys
         return self._parts(figures)
+
+    async def on_click(self, event: events.Click) -> None:
+        """Press the key that is named there: a mouse alone gets everywhere from here."""
+        text = self.render().plain
+        start = max(text.rfind(sign, 0, event.x) + len(sign) for sign in ("  ", " · "))
+        name = text[start:].partition(" ")[0]
+        key = "escape" if name == "Esc" else name.lower().replace("^", "ctrl+")
+        pressed = self.screen.active_bindings.get(key)
+        if pressed is not None and any(each.startswith(f"{name} ") for each in self.facts.keys):
+            await self.app.run_action(pressed.binding.action, pressed.node)
 
     def _parts(self, figures: list[tuple[str, str]]) -> Content:
         dot = ("● ", "$verdict-bonus" if self.facts.active else "$verdict-pending")

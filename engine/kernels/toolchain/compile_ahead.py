@@ -7,14 +7,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import nullcontext, suppress
 from multiprocessing import get_context
+from types import SimpleNamespace
 from typing import Any
 
 from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia import driver as nvidia
 from triton.backends.nvidia.driver import CudaLauncher, CudaUtils
-from triton.runtime.cache import triton_key
+from triton.compiler import code_generator
 from triton.runtime.driver import driver
 
 from .card import Card, stand_in
@@ -41,9 +43,16 @@ class AbsentGPU:
         return self._target
 
 
-def get_ready() -> None:
-    """Hashes Triton's own files for its cache keys, which every process that compiles would otherwise do first."""
-    triton_key()
+class Noted:
+    """Stands in for machine code that was noted before: Triton launches it, and writes nothing down again."""
+
+    function = packed_metadata = None
+
+    def launch_metadata(self, *_launch: object) -> None:
+        """Nothing is told of the launch."""
+
+    def run(self, *_launch: object) -> None:
+        """Launches nothing."""
 
 
 def compile_for(card: Card) -> None:
@@ -59,10 +68,12 @@ def compile_all(run: Callable[[], None], processes: int) -> list[str]:
     with ProcessPoolExecutor(processes, mp_context=get_context("fork"), initializer=_give_way) as pool:
         loader = pool.submit(_build_loader)
 
-        def begin(compile: dict[str, Any], **_others: object) -> bool:
+        def begin(key: object, fn: Any, compile: dict[str, Any], **_others: object) -> bool:
             launch = compile["specialization_data"]  # as Triton writes it down (JSON)
             if launch not in begun:
                 begun[launch] = pool.submit(_compile, launch)
+            with suppress(AttributeError, LookupError):  # speed alone: all layers launch alike
+                fn.jit_function.device_caches[0][0][key] = Noted()
             return True  # says that somebody else compiles; the launch is then left out
 
         knobs.runtime.jit_cache_hook = begin
@@ -80,6 +91,9 @@ def _give_way() -> None:
     compiles is kept without the texts on the way, 50 MB that every start would read again."""
     knobs.runtime.jit_cache_hook = None
     knobs.compilation.store_binary_only = True
+    # Triton 3.6 sets warnings aside anew for each node of a kernel's source, a fifth of what it takes to read it.
+    silent = dict.fromkeys(("simplefilter", "warn", "warn_explicit"), lambda *_what, **_how: None)
+    code_generator.warnings = SimpleNamespace(catch_warnings=nullcontext, **silent)
     os.nice(NICENESS)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -15,23 +14,10 @@ from ...models.drafter import Draft, Drafter
 from ...models.target import TargetModel
 from ...sampling.sampling import sample
 from ...speculation.lookup import num_agreed
-from .play import RecordedChoices, RecordedDraft
+from .play import RecordedDraft
 
 CHUNK = 256
 """The most rows of one pass over a prompt."""
-
-
-@dataclass(frozen=True, slots=True)
-class DraftRecording:
-    """One answer, with the draft that stood behind every one of its tokens."""
-
-    domain: str
-    """What kind of text it is."""
-    temperature: float
-    prompt_length: int
-    anchors: tuple[RecordedDraft, ...]
-    blocks: tuple[RecordedChoices, ...] = ()
-    """The same drafts with the drafter's further choices, as many at every position; empty where none were recorded."""
 
 
 @torch.inference_mode()

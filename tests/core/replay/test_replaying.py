@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from engine.events import EngineError, EngineReady, Event, PrefillDone, Step, Tu
 from engine.rounds.blocks import ROUNDS, Block
 from support.events_for_tests import make_step
 from tests.pace import examples
-from tests.surroundings import threads
+from tests.surroundings import threads, until
 
 READY = EngineReady("target", "drafter", "cpu", "float32", 16, 4096, 1.0)
 
@@ -55,13 +55,6 @@ def replay(path: Path, pace: float | None = FASTEST) -> Iterator[tuple[ReplaySou
     finally:
         source.send(Close())
         source.join(60)
-
-
-def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
 
 
 def flat(told: list[Happening]) -> list[Event]:

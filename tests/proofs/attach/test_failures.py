@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import socket
-import time
 from typing import Any
 
 import httpx2
@@ -26,6 +25,7 @@ from tests.attach.servers import (
     sse,
     streamed,
 )
+from tests.surroundings import until
 
 KEY = "sk-very-secret-0123456789"
 HELLO = streamed(sse(content("Hello"), content(" there"), finish(), "[DONE]"))
@@ -145,20 +145,12 @@ def test_stop_cancels_the_request(serve: Serve, attach: Attach) -> None:
         if words:
             attached.until(Step)
         else:
-            wait_for(lambda: len(server.asked()) == 2)
+            until(lambda: len(server.asked()) == 2)
         attached.source.send(Stop())
         finished = attached.until(TurnFinished)[-1]
         assert finished.reason == "stopped" and finished.text == words
         assert server.gone.wait(60), "the server hears of it"
     assert attached.ask()[-1].reason == "stop"
-
-
-def wait_for(condition: Any) -> None:
-    for _ in range(6000):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError("it does not come true")
 
 
 def test_it_waits_for_a_server_that_loads(serve: Serve, attach: Attach) -> None:

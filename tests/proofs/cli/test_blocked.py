@@ -9,7 +9,6 @@ import struct
 import sys
 import termios
 import time
-from collections.abc import Callable
 from pathlib import Path
 from subprocess import PIPE
 
@@ -21,16 +20,10 @@ from dflash_tui.core.exit_codes import ExitCode
 from support.forked import Piped
 from tests.cli.conftest import Program
 from tests.cli.programs import program as running
+from tests.surroundings import until
 
 SOON = 60.0
 """Seconds: a second, the program's own end, and a machine that does other things."""
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "in vain"
-        time.sleep(0.02)
 
 
 def waiting_in(pipe: int) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.pace import only_in_ci
+from tests.surroundings import until
 
 from .chatting import DRONE_PAGE, UNTIMED, ChatWindow, squeezed, turns
 from .conftest import OpenChat
@@ -46,16 +46,9 @@ def test_the_terminal_vanishes_in_the_middle_of_an_answer(chat: OpenChat, greedy
     pid = window.terminal.pid
     window.terminal.vanish()
 
-    wait_until_gone(pid)
+    until(lambda: not Path(f"/proc/{pid}").exists(), PATIENCE_S)
     (turn,) = turns()
     assert len(turn.answer) >= LONG_ENOUGH and greedy_page.startswith(turn.answer)
-
-
-def wait_until_gone(pid: int) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while Path(f"/proc/{pid}").exists():
-        assert time.monotonic() < deadline, "the program outlives its terminal"
-        time.sleep(0.05)
 
 
 def visible_transcript(window: ChatWindow) -> str:

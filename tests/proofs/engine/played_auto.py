@@ -10,12 +10,11 @@ from dataclasses import replace
 from functools import cache
 
 from engine.lab.judging.play import Played, RecordedChoices, RecordedDraft, play
-from engine.lab.judging.record import DraftRecording
 from engine.speculation.auto import Auto
 from engine.speculation.costs import CostTable
 from engine.speculation.policy import Fixed, Policy
 from engine.speculation.trees import ROWS, accepted_path, best_first
-from tests.proofs.engine.recorded import LONG, tree_tables
+from tests.proofs.engine.recorded import LONG, DraftRecording, tree_tables
 
 TREES = tree_tables()
 SIZES = range(1, 17)

@@ -8,6 +8,7 @@ import json
 import lzma
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, groupby, pairwise
 from pathlib import Path
@@ -19,7 +20,6 @@ import torch
 from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.lab.bench.shapes import read_shape
 from engine.lab.judging.play import RecordedChoices, RecordedDraft
-from engine.lab.judging.record import DraftRecording
 from engine.measured.costs import every_width
 from engine.models.dflash.config import DFlashConfig
 from engine.speculation.costs import CostTable, RoundCosts
@@ -85,6 +85,19 @@ def _ingest_ms(shape: str) -> float:
     return weights / BYTES_PER_MS / MAX_ROWS + KEEP_MS
 
 
+@dataclass(frozen=True, slots=True)
+class DraftRecording:
+    """One answer, with the choices of the draft that stood behind every one of its tokens."""
+
+    domain: str
+    """What kind of text it is."""
+    temperature: float
+    prompt_length: int
+    blocks: tuple[RecordedChoices, ...]
+    anchors: tuple[RecordedDraft, ...]
+    """The chains of their first choices."""
+
+
 @cache
 def recorded_drafts() -> tuple[DraftRecording, ...]:
     """The recorded drafts, read once by each worker: a line of JSON for each answer, with a byte for each chance."""
@@ -101,12 +114,9 @@ def _lines(name: str) -> list[bytes]:
 
 
 def _recording(line: dict[str, Any]) -> DraftRecording:
-    confidences = _decoded(line["confidences"])
-    anchors = tuple(
-        RecordedDraft(confidences[place], right)
-        for place, right in zip(_places(line["drafted"]), line["right"], strict=True)
-    )
-    return DraftRecording(line["domain"], line["temperature"], line["prompt_length"], anchors, tuple(_blocks(line)))
+    blocks = tuple(_blocks(line))
+    anchors = tuple(block.chain() for block in blocks)
+    return DraftRecording(line["domain"], line["temperature"], line["prompt_length"], blocks, anchors)
 
 
 def _blocks(line: dict[str, Any]) -> Iterator[RecordedChoices]:

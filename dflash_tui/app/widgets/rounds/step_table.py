@@ -107,7 +107,7 @@ class Scene:
     notes: tuple[str, ...] = ()
     """Forms of a note at the right end of the title, the longest first; the first that has room is shown."""
     aside: tuple[str, ...] = ()
-    """Forms of what is said there of the whole answer, where no word of the round gives way to it."""
+    """Forms of what is said there of the whole answer, where the outcome of the round doesn't give way to it."""
     remark: str = ""
     """Words in the place of the explanation, such as a question to the viewer."""
     phases: bool = False
@@ -207,7 +207,7 @@ def title_line(scene: Scene, width: int) -> Content:
     summaries = (scene.inspection.summary, scene.inspection.brief) if scene.reached("judge") else ()
     forms = [*(title + f" · {words}" for words in summaries), title]
     for left in forms:
-        for note in (*scene.notes, *(scene.aside if left is not title else ())):
+        for note in (*scene.notes, *(scene.aside if left is not title or not summaries else ())):
             gap = width - left.cell_length - cell_len(note)
             if gap > 1:
                 return left + Content.styled(" " * gap + note, "$primary")

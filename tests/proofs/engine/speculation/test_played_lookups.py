@@ -8,10 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from engine.lab.judging.play import NOTHING, RecordedChoices, RecordedDraft, RecordedLookup, play
-from engine.lab.judging.record import DraftRecording
 from engine.speculation.auto import Auto
 from tests.proofs.engine.played_auto import TREES, chains, never_right, scattered
-from tests.proofs.engine.recorded import recorded_drafts, recorded_tables, recorded_texts
+from tests.proofs.engine.recorded import DraftRecording, recorded_drafts, recorded_tables, recorded_texts
 from tests.proofs.engine.recorded_lookups import lookups
 
 TABLES = recorded_tables()
