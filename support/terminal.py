@@ -11,7 +11,6 @@ import fcntl
 import os
 import pty
 import select
-import signal
 import struct
 import subprocess
 import sys
@@ -49,10 +48,6 @@ class Terminal:
             self.process = Forked(_run, code, streams=[slave] * 3, environment=looks)
         os.close(slave)
 
-    def resize(self, width: int, height: int) -> None:
-        self._set_size(width, height)
-        self.process.send_signal(signal.SIGWINCH)  # it is not the program's controlling terminal
-
     def _set_size(self, width: int, height: int) -> None:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
 
@@ -75,10 +70,6 @@ class Terminal:
             self.read(0.0)
             if select.select([], [self._master], [], 1.0)[1]:
                 left = left[os.write(self._master, left[:4096]) :]
-
-    def type(self, key: str) -> None:
-        """Write without reading."""
-        os.write(self._master, key.encode())
 
     def wait_for(self, text: str, seconds: float = 60.0) -> None:
         """Until ``text`` was written since the last call; forgets everything up to it."""

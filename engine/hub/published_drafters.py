@@ -43,12 +43,14 @@ PUBLISHED: Sequence[PublishedDrafter] = tuple(
             ("z-lab/gemma-4-26B-A4B-it-DFlash", "dflash", 0.86, MIT),
             ("google/gemma-4-26B-A4B-it-assistant", "mtp", 0.84, UNSEEN),
             ("makora-ai/gemma4-26b-a4b-dspark", "dspark", 2.41, APACHE),
+            ("systalyze/gemma4-26b-a4b-it-dspark", "dspark", None, UNSEEN),
             ("RedHatAI/gemma-4-26B-A4B-it-speculator.eagle3", "eagle3", 1.86, APACHE),
         ),
         "gemma-4-31B-it": (
             ("z-lab/gemma-4-31B-it-DFlash", "dflash", 3.07, MIT),
             ("RedHatAI/gemma-4-31B-it-speculator.dflash2", "dflash2", None, APACHE),
             ("RedHatAI/gemma-4-31B-it-speculator.dspark", "dspark", 8.39, APACHE),
+            ("olka-amd/dspark-gemma-4-31b-it", "dspark", None, UNSEEN),
             ("RedHatAI/gemma-4-31B-it-speculator.dflash", "dflash", None, APACHE),
             ("RedHatAI/gemma-4-31B-it-speculator.eagle3", "eagle3", 4.47, APACHE),
             ("google/gemma-4-31B-it-assistant", "mtp", 0.94, UNSEEN),
@@ -59,11 +61,14 @@ PUBLISHED: Sequence[PublishedDrafter] = tuple(
             ("deepseek-ai/dspark_gemma4_12b_block7", "dspark", None, UNSEEN),
             ("deepseek-ai/dflash_gemma4_12b_block7", "dflash", None, UNSEEN),
             ("deepseek-ai/eagle3_gemma4_12b_ttt7", "eagle3", None, UNSEEN),
+            ("BCCard/MoAI-gemma-4-12B-it-speculator.eagle3", "eagle3", None, UNSEEN),
         ),
         "Qwen3-4B": (
             ("z-lab/Qwen3-4B-DFlash-b16", "dflash", 1.07, MIT),
             ("RedHatAI/Qwen3-4B-speculator.dflash2", "dflash2", None, APACHE),
             ("RedHatAI/Qwen3-4B-speculator.dspark", "dspark", None, APACHE),
+            ("mgoin/Qwen3-4B-speculator.dflash2", "dflash2", None, UNSEEN),
+            ("deepseek-ai/dflash_qwen3_4b_block7", "dflash", None, UNSEEN),
             ("deepseek-ai/dspark_qwen3_4b_block7", "dspark", None, UNSEEN),
             ("deepseek-ai/eagle3_qwen3_4b_ttt7", "eagle3", None, UNSEEN),
             ("AngelSlim/Qwen3-4B_eagle3", "eagle3", None, UNSEEN),
@@ -71,6 +76,9 @@ PUBLISHED: Sequence[PublishedDrafter] = tuple(
         "Qwen3-8B": (
             ("z-lab/Qwen3-8B-DFlash-b16", "dflash", 2.10, MIT),
             ("RedHatAI/Qwen3-8B-speculator.dflash2", "dflash2", None, APACHE),
+            ("RedHatAI/Qwen3-8B-speculator.dflash", "dflash", None, APACHE),
+            ("mgoin/Qwen3-8B-speculator.dspark", "dspark", None, UNSEEN),
+            ("deepseek-ai/dflash_qwen3_8b_block7", "dflash", None, UNSEEN),
             ("deepseek-ai/dspark_qwen3_8b_block7", "dspark", 4.74, UNSEEN),
             ("tencent/Qwen3-8B-DSpine-b16", "dspine", None, APACHE),
             ("jiapingW/Qwen3-8b-dspine-SpecForge", "dspine", None, UNSEEN),
@@ -86,6 +94,7 @@ PUBLISHED: Sequence[PublishedDrafter] = tuple(
         "Qwen3.5-4B": (
             ("z-lab/Qwen3.5-4B-DFlash", "dflash", 1.27, MIT),
             ("yuyijiong/Qwen3.5-4B-Eagle3", "eagle3", None, UNSEEN),
+            ("shanjiaz/qwen3.5-4b-speculator.dflash", "dflash", None, UNSEEN),
         ),
         "Qwen3.5-9B": (("z-lab/Qwen3.5-9B-DFlash", "dflash", 2.59, MIT),),
         "Qwen3.5-27B": (("z-lab/Qwen3.5-27B-DFlash", "dflash", 4.25, MIT),),
@@ -99,6 +108,7 @@ PUBLISHED: Sequence[PublishedDrafter] = tuple(
             ("z-lab/Qwen3.6-35B-A3B-DFlash", "dflash", 0.77, MIT),
             ("incoai/Qwen3.6-35B-A3B-DFlash2", "dflash2", 1.05, APACHE),
             ("RedHatAI/Qwen3.6-35B-A3B-speculator.dspark", "dspark", 1.90, APACHE),
+            ("Koopah/Qwen3.6-35B-A3B-NVFP4-DSPARK", "dspark", None, UNSEEN),
         ),
         "Qwen3.8-27B": (
             ("z-lab/Qwen3.8-27B-DFlash2", "dflash2", 3.85, MIT),
@@ -110,6 +120,7 @@ PUBLISHED: Sequence[PublishedDrafter] = tuple(
             ("z-lab/LLaMA3.1-8B-Instruct-DFlash-UltraChat", "dflash", 2.10, MIT),
             ("lmsys/SGLang-EAGLE3-Llama-3.1-8B-Instruct-SpecForge", "eagle3", 0.85, UNSEEN),
             ("RedHatAI/Llama-3.1-8B-Instruct-speculator.eagle3", "eagle3", 0.85, APACHE),
+            ("zhuyksir/EAGLE3-Llama-3.1-8B-Instruct", "eagle3", None, UNSEEN),
         ),
         "gpt-oss-20b": (
             ("z-lab/gpt-oss-20b-DFlash", "dflash", 1.57, MIT),
@@ -120,6 +131,8 @@ PUBLISHED: Sequence[PublishedDrafter] = tuple(
             ("z-lab/gpt-oss-120b-DFlash", "dflash", 1.57, MIT),
             ("lmsys/EAGLE3-gpt-oss-120b-bf16", "eagle3", None, UNSEEN),
             ("nvidia/gpt-oss-120b-Eagle3-v3", "eagle3", 1.57, UNSEEN),
+            ("nvidia/gpt-oss-120b-Eagle3", "eagle3", None, UNSEEN),
+            ("nvidia/gpt-oss-120b-Eagle3-long-context", "eagle3", None, UNSEEN),
         ),
     }.items()
     for each in drafters

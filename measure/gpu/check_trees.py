@@ -2,8 +2,9 @@
 
 With fewer layers and random weights: answers with trees must be the plain ones token for token, with choices that are
 right at most positions, each time at another place among them; and so with trees that share a looked up chain, which is
-right where they are not. Where the drafter scores a token by the one before it (a published DFlash 2, or ``--second``,
-which makes one of the shape's drafter), choices are right behind the right token alone.
+right where they are not. Where the drafter scores a token by the one before it (a published DFlash 2, or ``--drafter``,
+which makes another kind of the shape's), choices are right behind the right token alone. On a CPU the plain ones are
+the host's, which defines rounds.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import argparse
 import random
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import torch
@@ -20,6 +21,7 @@ import torch
 from engine.commands import AUTO
 from engine.decoding.decoder import Decoder
 from engine.decoding.device_rounds import DeviceRounds
+from engine.decoding.host_rounds import HostRounds
 from engine.decoding.round_launches import RoundLaunches
 from engine.decoding.rounds import Round
 from engine.kernels.round.choices import CANDIDATES
@@ -27,7 +29,8 @@ from engine.kernels.toolchain.jit import MAX_ROWS
 from engine.kernels.weights.int8 import Int8Weight
 from engine.lab.bench.shapes import SHAPES, TINY, read_shape
 from engine.lab.bench.weights import random_pair
-from engine.models.dflash.config import DFlashConfig, SecondConfig
+from engine.models.dflash.config import DFlashConfig, MarkovConfig, SecondConfig
+from engine.models.dflash.dspine import DSpineConfig
 from engine.speculation.auto import Auto
 from engine.speculation.choice import RoundPlan
 from engine.speculation.costs import CostTable, RoundCosts
@@ -109,7 +112,7 @@ def check_answers(decoder: Decoder, length: int, tokens: int, report: Report) ->
     rng = random.Random(length)
     prompt = [rng.randrange(decoder.target.config.vocab_size) for _ in range(length)]
     for way in WAYS:
-        decoder.use_rounds(device_rounds(decoder))
+        decoder.use_rounds(device_rounds(decoder) if decoder.device.type == "cuda" else HostRounds())
         decoder.use_policy(None)
         plain = tokens_of(answer(decoder, prompt, way.settings(tokens, None)))
         again = tokens_of(answer(decoder, prompt, way.settings(tokens, 16)))
@@ -140,24 +143,41 @@ def _kept(done: Round) -> list[Node]:
     return kept
 
 
+KINDS = ("own", "dflash2", "dspark", "dspine")
+"""What ``--drafter`` makes of the shape's drafter, beside leaving it as it is."""
+
+
+def of_kind(kind: str, drafter: DFlashConfig, vocabulary: int, small: bool) -> DFlashConfig:
+    """A drafter of a kind that scores a token by the one before it, with the geometry of another."""
+    drafter = replace(drafter, vocab_size=vocabulary)
+    rank = 64 if small else 256
+    if kind == "dflash2":
+        return replace(drafter, second=SecondConfig(drafter.hidden_size // 16, rank), block_size=8)
+    if kind == "dspark":
+        return replace(drafter, markov=MarkovConfig(rank), block_size=8)
+    layers = tuple(replace(each, kind="full_attention", window=None, causal=True) for each in drafter.layers)
+    same = {each.name: getattr(drafter, each.name) for each in fields(DFlashConfig)}
+    ranks = {"rank": 40, "message": 24} if small else {"rank": 1024, "message": 512}
+    return DSpineConfig(**{**same, **ranks, "layers": layers, "logit_softcap": None})
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--shape", choices=SHAPES, default="31B")
-    parser.add_argument("--second", action="store_true", help="with a DFlash 2 of the drafter's geometry")
+    parser.add_argument("--drafter", choices=KINDS, default="own", help="another kind, of the drafter's geometry")
     parser.add_argument("--layers", type=int, default=12)
     parser.add_argument("--lengths", type=int, nargs="+", default=[20, 120, 1020, 2040], help="of prompts")
     parser.add_argument("--tokens", type=int, default=120)
     parser.add_argument("--out", type=Path, help="write JSON there as well")
-    options = parse(parser, "--device cpu --shape tiny --layers 6 --lengths 20 --tokens 12", kernels=True)
+    options = parse(parser, "--device cpu --shape tiny --layers 6 --lengths 20 --tokens 20", kernels=True)
     report, device = Report(), torch.device(options.device)
     shape = read_shape(options.shape, options.layers)
     if options.shape == TINY:  # it has experts, where nothing verifies trees
         shape = replace(shape, target=replace(shape.target, moe=None))
-    if options.second and isinstance(shape.drafter, DFlashConfig):
-        second = SecondConfig(shape.drafter.hidden_size // 16, 64 if options.shape == TINY else 256)
-        vocabulary = shape.target.vocab_size
-        shape = replace(shape, drafter=replace(shape.drafter, second=second, block_size=8, vocab_size=vocabulary))
+    if options.drafter != "own" and isinstance(shape.drafter, DFlashConfig):
+        drafting = of_kind(options.drafter, shape.drafter, shape.target.vocab_size, options.shape == TINY)
+        shape = replace(shape, drafter=drafting)
     target, drafter = random_pair(shape, device)
     decoder = Decoder(target, drafter, max(options.lengths) + options.tokens + MARGIN)
     for length in options.lengths:

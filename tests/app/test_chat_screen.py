@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from textual import events
+from textual.geometry import Size
 
 from dflash_tui.app.widgets.gauge_panel import GaugePanel
 from dflash_tui.app.widgets.loading import LoadPanel
@@ -214,3 +215,17 @@ async def test_loading_draws_no_gauges_and_lays_nothing_out_in_a_phase(
         chat.screen.pump.frame()
         await chat.pilot.pause()
         assert layouts and "✓ import torch" in str(panel.render())
+
+
+async def test_keys_and_sizes_may_overtake_a_screen_that_is_taken_away(chat: Driver) -> None:
+    chat.app.action_command_palette()
+    chat.app.pop_screen()
+    chat.app.action_command_palette()
+    await chat.pilot.press("escape")
+    chat.screen.show_help()
+    await chat.pilot.pause()
+    box = chat.app.screen
+    await box.remove_children()
+    box.post_message(events.Resize(Size(60, 18), Size(60, 18)))
+    chat.app.pop_screen()
+    await chat.until(lambda: chat.app.screen is chat.screen and not box.is_running)

@@ -10,6 +10,7 @@ from textual import events
 from dflash_tui.app.screens.unfolded import UnfoldedScreen
 from dflash_tui.app.widgets.attached import Attached
 from dflash_tui.app.widgets.token_log import TokenLog
+from dflash_tui.core.conversation.question_context import messages_of
 from dflash_tui.core.sessions.sessions import load_session
 from engine.commands import Ask
 
@@ -54,7 +55,7 @@ async def test_a_file_goes_with_its_question(launch: Launch, here: Path) -> None
         assert chat.sent(Ask)[1].messages == asked.messages
         (here / "notes.txt").unlink()
         path = chat.screen.queue.log.path
-        assert load_session(path).messages()[0] == asked.messages[0], "by content: the file may go"
+        assert messages_of(load_session(path).turns, None)[0] == asked.messages[0], "by content: the file may go"
         assert path.read_text().count('"type":"file"') == 1
 
 

@@ -344,9 +344,9 @@ class PassGauge(ColumnChart):
         line = axis(labels, self.columns, self.pitch)
         below = Content.styled(line, MUTED).highlight_regex("▲", style="bold $primary")
         scale, unit = (1e3, "s") if costs and costs[-1] >= 1e3 else (1, "ms")
-        told = ", ".join(f"{row + 1}: {costs[row] / scale:.3g}" for row in sorted({0, now}) if row >= 0)
+        costs_text = ", ".join(f"{row + 1}: {costs[row] / scale:.3g}" for row in sorted({0, now}) if row >= 0)
         return [
-            self.title(f"{PASSES.name} {told} {unit}"),
+            self.title(f"{PASSES.name} {costs_text} {unit}"),
             *(self._coloured(self.widened(row)) for row in rows),
             below,
         ]

@@ -91,10 +91,6 @@ class Chat:
         """Whether a question waits for the models to load."""
         return self._asked is not None and not self._sent
 
-    @property
-    def next_turn(self) -> int:
-        return self._turns + 1
-
     # What was said
 
     @property

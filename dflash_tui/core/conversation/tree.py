@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 MAX_RAILS = 32
 """Columns of a drawing; further in, only the nearest are kept."""
@@ -84,11 +84,6 @@ class Tree(Generic[Node]):
         self._children[node.parent].remove(node)
         if self._chosen.get(node.parent) == number:
             del self._chosen[node.parent]
-
-    def adopt(self, other: Tree[Any]) -> None:
-        """Stand where the user stood in another tree of the same shape."""
-        self._chosen = dict(other._chosen)
-        self.go(other.here)
 
     # Where the user is
 

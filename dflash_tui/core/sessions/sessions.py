@@ -19,13 +19,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from engine.commands import Message
 from engine.events import EngineReady, Event, Step, TurnStarted
 from engine.rounds.blocks import columns_of
 from engine.rounds.store import Recorder, RoundStore
 
 from ..attachments.attachment import Attachment, content_line, without_files
-from ..conversation.question_context import NOTHING, QuestionContext, messages_of
+from ..conversation.question_context import NOTHING, QuestionContext
 from ..conversation.tree import Tree
 from ..conversation.turn import Turn
 from ..figures.speed_up import SpeedUp
@@ -309,10 +308,6 @@ class Conversation:
         """Its title, else its first question, on one line."""
         first = next((turn.question for turn in self.tree), "(nothing was asked)")
         return self.title or " ".join(first.split())
-
-    def messages(self) -> tuple[Message, ...]:
-        """The conversation as the engine takes it; a turn without an answer is left out."""
-        return messages_of(self.turns, None)
 
 
 def load_session(path: Path) -> Conversation:

@@ -7,7 +7,6 @@ import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from itertools import groupby
 from typing import NamedTuple
 
 from rich.cells import cell_len, set_cell_size, split_graphemes
@@ -172,11 +171,6 @@ class Document:
     def pieces(self, row: Row) -> Iterator[tuple[str, Mark]]:
         for start, end, mark in self.marks.between(row.start, row.start + len(row.text)):
             yield row.text[start - row.start : end - row.start], mark
-
-    def spans(self, row: Row) -> list[Span]:
-        """The row's text in pieces of one look each."""
-        looks = groupby(self.pieces(row), key=lambda piece: piece[1].style)
-        return [Span("".join(text for text, _ in group), look) for look, group in looks]
 
     def piece_at(self, index: int, column: int) -> tuple[Mark, int] | None:
         """What stands at a cell of row ``index``, and which of the pieces in this style it is, counted from 0; None

@@ -30,7 +30,6 @@ from .shape import DrafterShape, drafter_json, mask_token
 from .trainer import Schedule, Trainer, initialise
 
 PhaseName = Literal["prompts", "answers", "drafter", "report"]
-PHASES: tuple[PhaseName, ...] = ("prompts", "answers", "drafter", "report")
 ALL = "all"
 TEMPERATURES = (0.0, 0.0, 0.8)
 """Temperatures of the answers, in turn: two of three are greedy."""

@@ -218,10 +218,10 @@ def _layer(merged: Fields, kind: LayerKind) -> AttentionConfig:
     kind = "sliding_attention" if sliding else "full_attention"
     head_dim, num_kv_heads = read_head_dim(merged, "head_dim"), merged.integer("num_key_value_heads", 1, MAX_HEADS)
     # Unless the config says otherwise, sliding layers are causal inside the block and full layers see all of it.
-    said = {name: merged.flag(name, sliding) for name in CAUSAL if name in merged}
-    if len(set(said.values())) > 1:
-        refuse(f"that says twice whether its rows see later ones, and not the same ({', '.join(said)})")
-    causal = next(iter(said.values()), sliding)
+    causal_flags = {name: merged.flag(name, sliding) for name in CAUSAL if name in merged}
+    if len(set(causal_flags.values())) > 1:
+        refuse(f"that says twice whether its rows see later ones, and not the same ({', '.join(causal_flags)})")
+    causal = next(iter(causal_flags.values()), sliding)
     rope, factor = read_rope(merged, head_dim, kind=kind)
     return AttentionConfig(
         kind=kind, num_heads=read_num_heads(merged, num_kv_heads), num_kv_heads=num_kv_heads, head_dim=head_dim,

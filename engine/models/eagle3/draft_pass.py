@@ -71,11 +71,7 @@ class Eagle3DraftPass(PairedDraftPass):
             return torch.zeros(MAX_ROWS, width, dtype=dtype, device=device)
 
         hidden = config.hidden_size
-        self._features, self._hidden, self._joined_rows = (
-            rows(len(config.taps) * hidden),
-            rows(hidden),
-            rows(2 * hidden),
-        )
+        self._features, self._joined_rows = rows(len(config.taps) * hidden), rows(2 * hidden)
         self._hidden, self._x, self._normed = rows(hidden), rows(hidden), rows(hidden)
         self._act = rows(config.intermediate_size)
         self._mixed, self._projected = rows(queries), rows(last.weights.qkv.shape[0])

@@ -37,7 +37,8 @@ def tree_of(turns: Iterable[Turn]) -> Tree[Turn]:
 
 
 def answer(chat: Chat, text: str, reason: str = "stop") -> None:
-    turn = chat.next_turn - 1
+    assert chat.newest is not None
+    turn = chat.newest.number
     chat.apply(TurnStarted(turn, 1, 0, {}))
     chat.apply(TurnFinished(turn, reason, text))  # type: ignore[arg-type]
 

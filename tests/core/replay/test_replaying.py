@@ -90,7 +90,7 @@ class Shown:
         rows = [(row, list(document.pieces(row))) for row in document.rows]
         told = (chat.reducer.phase, chat.reducer.ready, chat.reducer.failure, chat.busy)
         tree = [(t.number, t.question, t.parent, t.answer, t.reason) for t in chat.tree]
-        return [turns, rows, *told, tree, chat.messages, chat.answers, chat.next_turn]
+        return [turns, rows, *told, tree, chat.messages, chat.answers]
 
 
 def conversation(sizes: tuple[int, ...] = (40, 3, 90)) -> list[Event]:

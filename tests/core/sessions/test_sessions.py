@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dflash_tui.core.conversation.question_context import messages_of
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.replay.bundled import find_recording
 from dflash_tui.core.replay.recording import read_recording
@@ -54,7 +55,10 @@ def test_a_conversation_comes_back(tmp_path: Path) -> None:
     assert (first.question, first.answer, first.reason) == ("Hi\nthere", "Hello \u2028 é😀!\n", "stop")
     assert first.figures.num_tokens == 3
     assert (second.answer, second.reason) == ("part", "stopped")
-    assert conversation.messages()[:2] == (Message("user", "Hi\nthere"), Message("assistant", first.answer))
+    assert messages_of(conversation.turns, None)[:2] == (
+        Message("user", "Hi\nthere"),
+        Message("assistant", first.answer),
+    )
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from engine.models.family import EMBEDDED
 from engine.models.registry import drafter_config_of
 from engine.models.target import TargetModel
 from support.checkpoints import VOCAB_SIZE
-from support.eagle import LAYOUTS, default_taps, eagle_config, write_eagle
+from support.eagle import LAYOUTS, ReferenceEagle, default_taps, eagle_config, write_eagle
 from tests.engine.conftest import CPU, TinyPair, no_progress
 from tests.engine.small_decoders import prompt_ids
 from tests.kernels.tensors import number
@@ -49,14 +49,19 @@ def test_other_readings_are_looked_at(dense_pair: TinyPair, tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(not INTERPRETED, reason="needs Triton's interpreter (TRITON_INTERPRET=1)")
-@pytest.mark.parametrize(("layout", "fields"), [("SpecForge", {"num_hidden_layers": 2}), ("DeepSpec, Gemma", {})])
+@pytest.mark.parametrize(
+    ("layout", "fields"),
+    [("SpecForge", {"num_hidden_layers": 2, "norm_output": True, "fc_norm": True}), ("DeepSpec, Gemma", {})],
+)
 @torch.inference_mode()
-def test_the_device_drafts_as_the_host_behind_the_first_rows_of_a_text(
+def test_the_reference_host_and_device_draft_alike_behind_the_first_rows_of_a_text(
     layout: str, fields: dict[str, int], dense_pair: TinyPair, tmp_path: Path
 ) -> None:
     """No row is before the first, so that one begins no pair."""
     tensors = write_eagle(tmp_path, layout, VOCAB_SIZE, TAPS, count=None, embedding=True, **fields)
     drafter: Any = load_drafter(tmp_path, dense_pair.target, no_progress)
+    table = dense_pair.target.embed_tokens.weight
+    reference = ReferenceEagle(eagle_config(layout, VOCAB_SIZE, None, TAPS, **fields), tensors, table)
     features, tokens = torch.randn(16, 3 * 64), torch.zeros(16, dtype=torch.int64)
     features[:, 128:] = tensors["embed_tokens.weight"][:16]
     for committed in (1, 6, 16):
@@ -69,7 +74,9 @@ def test_the_device_drafts_as_the_host_behind_the_first_rows_of_a_text(
         drafting.ingest()
         drafting.block[0] = 7
         drafting.draft(4)
-        assert tokens[:4].tolist() == drafter.draft(dense_pair.target, 7, 5, of_host).ids.tolist(), committed
+        by_host = drafter.draft(dense_pair.target, 7, 5, of_host).ids.tolist()
+        assert by_host == reference.draft(features[:committed, :128], [*range(committed), 7], 4), committed
+        assert tokens[:4].tolist() == by_host, committed
 
 
 Change = Callable[[dict[str, Any], dict[str, Tensor]], object]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from dflash_tui.app.screens.asking import AskScreen
 from dflash_tui.app.widgets.meters import ContextGauge
+from dflash_tui.core.conversation.question_context import messages_of
 from dflash_tui.core.sessions.sessions import load_session
 from dflash_tui.core.source import Capabilities
 from engine.commands import Ask
@@ -46,8 +47,8 @@ async def test_the_oldest_go_and_stay_marked(launch: Launch) -> None:
         assert contents(chat.sent(Ask)[3]) == ["question 2", "the fourth"]
         assert "✂ from here on, 2 earlier questions are read no more" in chat.log.text
         assert "question 0" in chat.log.text, "the reader keeps what the model lost"
-        conversation = load_session(chat.screen.queue.log.path)
-        assert [message.content.split(" more")[0] for message in conversation.messages()][::2] == [
+        turns = load_session(chat.screen.queue.log.path).turns
+        assert [message.content.split(" more")[0] for message in messages_of(turns, None)][::2] == [
             "question 2",
             "the fourth",
         ]

@@ -24,8 +24,6 @@ from tests.scripted_server import (
     ScriptedServer,
 )
 
-STORY = "Once upon a time there was a drafter that guessed."
-
 
 @pytest.fixture
 def server(tmp_path: Path) -> Callable:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from dflash_tui.cli.chat import chat
 from dflash_tui.cli.plain.commands import COMMANDS
+from dflash_tui.core.conversation.question_context import messages_of
 from dflash_tui.core.files.places import sessions_directory
 from dflash_tui.core.replay.recording import Recording
 from dflash_tui.core.sessions.archive import conversation_markdown
@@ -86,7 +87,7 @@ def test_a_conversation_that_anybody_wrote(
     except ValueError as error:
         assert str(path) in str(error)
         return
-    assert conversation_markdown(conversation) and list(conversation.messages()) is not None
+    assert conversation_markdown(conversation) and messages_of(conversation.turns, None) is not None
     list(Recording(conversation).events())
 
 

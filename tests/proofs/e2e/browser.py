@@ -5,7 +5,6 @@ Speaks the W3C WebDriver protocol to `chromedriver` with the standard library on
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 import shutil
@@ -59,10 +58,15 @@ def missing_browser() -> str | None:
     return None
 
 
-def open_page(path: Path, screenshot: Path | None = None) -> PageReport:
-    """Open one saved page and watch it; see `Browser.open_page`."""
+def open_page(path: Path) -> PageReport:
+    """Open one saved page, compare its canvas at two moments, and collect what the console says."""
     with Browser.started() as browser:
-        return browser.open_page(path, screenshot)
+        browser.visit(path)
+        time.sleep(FRAME_GAP_S)
+        before = browser.run(CANVAS_PIXELS)
+        time.sleep(FRAME_GAP_S)
+        after = browser.run(CANVAS_PIXELS)
+        return PageReport(browser.console_errors(), changed=before != after)
 
 
 class Browser:
@@ -90,21 +94,6 @@ class Browser:
                 driver.wait(timeout=REQUEST_TIMEOUT_S)
                 if driver.stdout:
                     driver.stdout.close()
-
-    def open_page(self, path: Path, screenshot: Path | None = None) -> PageReport:
-        """Load a page, compare its canvas at two moments, and collect what the console says.
-
-        A picture of the window is written to `screenshot` when one is given.
-        """
-        self.console_errors()  # what an earlier page left behind is not this page's fault
-        self._post("url", url=path.resolve().as_uri())
-        time.sleep(FRAME_GAP_S)
-        before = self.run(CANVAS_PIXELS)
-        time.sleep(FRAME_GAP_S)
-        after = self.run(CANVAS_PIXELS)
-        if screenshot:
-            self.screenshot(screenshot)
-        return PageReport(self.console_errors(), changed=before != after)
 
     def visit(self, path: Path, width: int = 960, scheme: str = "dark") -> None:
         """Load a page in a window so wide, for a reader who prefers that colour scheme."""
@@ -153,9 +142,6 @@ class Browser:
         """Messages of level SEVERE since the last call."""
         entries = self._post("se/log", type="browser")
         return [entry["message"] for entry in entries if entry["level"] == "SEVERE"]
-
-    def screenshot(self, path: Path) -> None:
-        path.write_bytes(base64.b64decode(_request("GET", f"{self._session_url}/screenshot")))
 
     def _post(self, command: str, **body: Any) -> Any:
         return _request("POST", f"{self._session_url}/{command}", body)

@@ -127,11 +127,6 @@ class Terminal:
         self._mouse(32, end, "M")
         self._mouse(0, end, "m")
 
-    def click(self, cell: tuple[int, int]) -> None:
-        """Press and release the left button at a cell (column, row)."""
-        self._mouse(0, cell, "M")
-        self._mouse(0, cell, "m")
-
     def _mouse(self, button: int, cell: tuple[int, int], action: str) -> None:
         column, row = cell
         self.type(f"\x1b[<{button};{column + 1};{row + 1}{action}")  # SGR mouse reports count from 1

@@ -37,7 +37,7 @@ class FullTiles:
     """Tile sizes of a layer that sees everything. ``split`` and ``keys`` decide the order of sums."""
 
     split: int
-    """Keys in the smallest splits, see ``split_size``."""
+    """Keys in the smallest splits, see ``attend_full.split_size``."""
     keys: int
     """How many keys a program adds in one step; divides ``split``."""
     rows: int
@@ -117,14 +117,6 @@ def fitting(tiles: WindowTiles, capacity: int) -> WindowTiles:
 def _size(head_dim: int, by_size: Mapping[int, object]) -> int:
     """The smallest of the sizes that fits such a head, or the largest."""
     return next((size for size in by_size if head_dim <= size), max(by_size))
-
-
-def split_size(last_key: int, smallest: int) -> int:
-    """Keys in each split of a row that sees keys up to ``last_key``, in a layer without a window: ``smallest``, doubled
-    until MOST_SPLITS hold them all. It depends on the row's position alone."""
-    while smallest * int(MOST_SPLITS) <= last_key:
-        smallest *= 2
-    return smallest
 
 
 def num_splits(tiles: AttendTiles, capacity: int, window: int | None) -> int:

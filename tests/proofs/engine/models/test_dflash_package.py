@@ -72,7 +72,7 @@ class PackageRounds:
         self.cache = dflash_model._make_cache(model.config)
         self.length = 0
 
-    def draft(self, features: Tensor, anchor: int, block: int = BLOCK) -> tuple[Tensor, list[int]]:
+    def draft(self, features: Tensor, anchor: int, block: int) -> tuple[Tensor, list[int]]:
         """Normed hidden states [block, hidden] and the drafted tokens, after ingesting new features [n, taps * h]."""
         ids = torch.full((1, block), self.model.mask_token_id)
         ids[0, 0] = anchor
@@ -94,50 +94,42 @@ class PackageRounds:
 
 
 @torch.inference_mode()
+def drafted_alike(pair: TinyPair, folder: Path, block: int, seed: int | str) -> tuple[set[int], int, int]:
+    """Compares hidden states and drafts over many rounds, of up to ``block`` new tokens each. Returns the tokens that
+    were drafted, in how many rounds those aren't each position's likeliest, and how long the context became."""
+    target, drafter = pair.target, load_drafter(folder, pair.target, no_progress)
+    assert isinstance(drafter, DFlashDrafter)
+    package = PackageRounds(load_package_drafter(folder), pair.reference)
+    cache = Cache(drafter.config.layers, 4096, BLOCK, torch.float32, CPU)
+    rng, generator = random.Random(seed), torch.Generator().manual_seed(4)
+    drafts, others = set[int](), 0
+    for _ in range(ROUNDS):
+        features = torch.randn(rng.randint(1, block), 2 * 64, generator=generator)
+        anchor = rng.randrange(107, 512)
+        expected_hidden, expected_ids = package.draft(features, anchor, block)
+        drafter.ingest(features, cache)
+        hidden = drafter.hidden(drafter.embed(target, torch.tensor([anchor] + [4] * (block - 1))), cache)
+        torch.testing.assert_close(hidden, expected_hidden, atol=1e-4, rtol=0)
+        assert drafter.draft(target, anchor, block, cache).ids.tolist() == expected_ids
+        others += drafter.logits(target, hidden[1:]).argmax(-1).tolist() != expected_ids
+        drafts.update(expected_ids)
+    return drafts, others, cache.length
+
+
 def test_dflash_2_over_many_rounds(dense_pair: TinyPair, tmp_path: Path) -> None:
     """Convolutions, and drafts chosen one behind the other; a shorter block is the beginning of a longer one."""
     write_drafter(tmp_path, second_config([0, 2], 3, input_embedding_scale=EMBEDDING_SCALE), seed=3)
-    target, drafter = dense_pair.target, load_drafter(tmp_path, dense_pair.target, no_progress)
-    assert isinstance(drafter, DFlashDrafter) and drafter.conditioned
-    package = PackageRounds(load_package_drafter(tmp_path), dense_pair.reference)
-    cache = Cache(drafter.config.layers, 4096, BLOCK, torch.float32, CPU)
-    rng, generator = random.Random(2), torch.Generator().manual_seed(4)
-    drafts, others = set(), 0
-    for _ in range(ROUNDS):
-        features = torch.randn(rng.randint(1, 8), 2 * 64, generator=generator)
-        anchor = rng.randrange(107, 512)
-        expected_hidden, expected_ids = package.draft(features, anchor, 8)
-        drafter.ingest(features, cache)
-        block = drafter.embed(target, torch.tensor([anchor] + [4] * 7))
-        hidden = drafter.hidden(block, cache)
-        torch.testing.assert_close(hidden, expected_hidden, atol=1e-4, rtol=0)
-        assert drafter.draft(target, anchor, 8, cache).ids.tolist() == expected_ids
-        others += drafter.logits(target, hidden[1:]).argmax(-1).tolist() != expected_ids
-        drafts.update(expected_ids)
-    assert len(drafts) > 20 and others > ROUNDS // 2  # it isn't each position's likeliest
+    drafts, others, _ = drafted_alike(dense_pair, tmp_path, 8, 2)
+    assert len(drafts) > 20 and others > ROUNDS // 2
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-@torch.inference_mode()
 def test_hidden_states_and_drafts_over_many_rounds(name: str, dense_pair: TinyPair, tmp_path: Path) -> None:
     kinds, changes = VARIANTS[name]
     changes = {**changes, "input_embedding_scale": EMBEDDING_SCALE}
     write_drafter(tmp_path, drafter_config(kinds, [0, 2], 3, **changes), seed=3)
-    target, drafter = dense_pair.target, load_drafter(tmp_path, dense_pair.target, no_progress)
-    package = PackageRounds(load_package_drafter(tmp_path), dense_pair.reference)
-    cache = Cache(drafter.config.layers, 4096, BLOCK, torch.float32, CPU)
-    rng, generator = random.Random(name), torch.Generator().manual_seed(4)
-    drafts = set()
-    for _ in range(ROUNDS):
-        features = torch.randn(rng.randint(1, BLOCK), 2 * 64, generator=generator)
-        anchor = rng.randrange(107, 512)
-        expected_hidden, expected_ids = package.draft(features, anchor)
-        drafter.ingest(features, cache)
-        block = drafter.embed(target, torch.tensor([anchor] + [4] * (BLOCK - 1)))
-        torch.testing.assert_close(drafter.hidden(block, cache), expected_hidden, atol=1e-4, rtol=0)
-        assert drafter.draft(target, anchor, BLOCK, cache).ids.tolist() == expected_ids
-        drafts.update(expected_ids)
-    assert cache.length > 5 * (DRAFT_WINDOW + BLOCK) and len(drafts) > 10
+    drafts, others, length = drafted_alike(dense_pair, tmp_path, BLOCK, name)
+    assert length > 5 * (DRAFT_WINDOW + BLOCK) and len(drafts) > 10 and others == 0
 
 
 @pytest.fixture(scope="module")
