@@ -140,7 +140,7 @@ def _page(page_text: str) -> str:
     """A web page's title, or its first heading, or all that can be read of it."""
     page = page_text[: 64 * MOST_WORDS]
     for name in ("title", "h1", "h2"):
-        match = re.search(rf"<{name}\b[^>]*>(.*?)</{name}", page, re.IGNORECASE | re.DOTALL)
+        match = re.search(rf"<{name}\b[^<>]*>((?:(?!<{name}\b).)*?)</{name}", page, re.IGNORECASE | re.DOTALL)
         if match and (text := _plain(match[1])):
             return text
     return _plain(re.sub(r"(?is)<(script|style)\b.*?(</\1>|$)", " ", page))
