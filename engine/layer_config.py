@@ -23,6 +23,9 @@ LayerKind = Literal["sliding_attention", "full_attention"]
 Activation = Literal["gelu_tanh", "silu", "clamped_silu"]
 """The function between gate and up. ``clamped_silu`` is gpt-oss's: gate and up values alternate and are clamped, see
 ``kernels/reference/moe.py``."""
+SILU = ("silu", "swish")
+GELU_TANH = ("gelu_pytorch_tanh", "gelu_python_tanh")
+"""The names by which configs call these two: ``transformers`` knows each by any."""
 RopeKind = Literal["linear", "llama3", "yarn"]
 
 CLAMP, SHARPNESS = 7.0, 1.702

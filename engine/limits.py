@@ -223,7 +223,7 @@ _BLANKS = re.compile(r"[^\S\n]+")
 _NAMED = re.compile(r"\{\{(\w+)\}\}")
 _ASKED = re.compile(r"`(\w+)`|\"([^\"]+)\"|\b(\d+)\b|\b(\w+_\w+)\b|(?<=\w )([A-Z]\w+)")
 """What a change leaves in the code: names, numbers, texts."""
-_BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.M | re.S)
+_BLOCK = re.compile(r"^```(\w*+)[^\n]*+\n(.*?)^```", re.M | re.S)
 """A fenced block: its language and its code."""
 
 

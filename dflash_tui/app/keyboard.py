@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from select import select
 from time import monotonic, sleep
 from typing import Any
@@ -16,6 +17,7 @@ from textual import events
 from textual._keyboard_protocol import FUNCTIONAL_KEYS
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
+from textual.geometry import Size
 from textual.message import Message
 
 from .input_guard import ESCAPE_SECONDS, REMOTE_ESCAPE_SECONDS, Input, InputGuard
@@ -28,7 +30,7 @@ LAST_WORD_SECONDS = 1.0
 IDLE_SECONDS = 0.1
 """Seconds the reader waits for a key before it looks again at whether the program ends."""
 
-_KEY = re.compile(r"\x1b\[(\d*)[\d:]*(?:;(\d*)(?::(\d*))?)?(?:;([\d:]*))?([u~A-FHPQRS])")
+_KEY = re.compile(r"\x1b\[(\d*+)[\d:]*+(?:;(\d*+)(?::(\d*+))?)?(?:;([\d:]*+))?([u~A-FHPQRS])")
 """A key as kitty and xterm tell it: its code, modifiers, whether pressed or let go, text, and the last letter."""
 LET_GO = "3"
 _REPORT = re.compile(
@@ -103,6 +105,15 @@ class PatientDriver(LinuxDriver):
         super().__init__(app, **options)
         self._owner = app
         app.backed_up = self._backed_up
+        if not {"COLUMNS", "LINES"} & set(os.environ):  # whoever sets these decides what Textual takes for the size
+            app.overtaken = self._overtaken
+
+    def _overtaken(self, size: Size) -> bool:
+        """Whether the terminal has another size by now: whoever drags a window leaves dozens, each of which would be
+        laid out and drawn."""
+        with suppress(OSError):
+            return tuple(os.get_terminal_size(self.fileno)) != size
+        return False
 
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]

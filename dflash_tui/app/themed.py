@@ -113,7 +113,7 @@ class ThemedApp(OptionsApp):
 
     def action_command_palette(self) -> None:
         if self.use_command_palette and not isinstance(self.screen, Palette):
-            self.push_screen(Palette(id="--command-palette"))
+            self.push_screen(Palette())
 
     def _fatal_error(self) -> None:
         """Textual's last resort: one sentence, not pages of locals that may hold what was asked."""

@@ -20,13 +20,13 @@ QUOTE = '<|"|>'
 """What Gemma 4 writes around a string."""
 _PLAIN = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?|true|false|null|[\s{}\[\],:].*|\".*", re.DOTALL)
 """What is in Gemma's syntax what it is in JSON. Other words are keys, and want quotes."""
-_WORDS = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|\s+|[^\s{}\[\],:"]+|"', re.DOTALL)
+_WORDS = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|$)|[{}\[\],:]|\s+|[^\s{}\[\],:"]+|"', re.DOTALL)
 _GEMMA = re.compile(r"\s*call:\s*([^\s{}]+)\s*(\{.*\})\s*", re.DOTALL)
 _FUNCTION = re.compile(r"\s*<function=([^>\s]+)>(.*)</function>\s*", re.DOTALL)
-_PARAMETER = re.compile(r"<parameter=([^>]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
+_PARAMETER = re.compile(r"\s*<parameter=([^>]+)>\n?(.*?)\n?", re.DOTALL)
 _HARMONY = re.compile(
-    r"(?:\s*to=functions\.(?P<before>[\w.-]+)\s*)?<\|channel\|>commentary(?:\s+to=functions\.(?P<behind>[\w.-]+))?"
-    r"(?:\s*<\|constrain\|>)?\s*(?:json)?\s*<\|message\|>"
+    r"(?:(?<!\s)\s*to=functions\.(?P<before>[\w.-]+)\s*)?<\|channel\|>commentary(?:\s+to=functions\.(?P<behind>[\w.-]+))?"
+    r"(?:\s*<\|constrain\|>)?\s*+(?:json\s*+)?<\|message\|>"
 )
 
 
@@ -62,11 +62,13 @@ def _qwen(text: str, tools: Sequence[Tool]) -> list[AnswerPart]:
     if (match := _FUNCTION.fullmatch(text)) is None:
         data = _JSON.decode(text.strip())
         return [_called(data["name"], data.get("arguments", {}))]
-    if _PARAMETER.sub("", match[2]).strip():
+    *given, rest = match[2].split("</parameter>")
+    parameters = [_PARAMETER.fullmatch(each) for each in given]
+    if rest.strip() or None in parameters:
         raise ValueError("something else stands between the parameters")
     declared = next((each.parameters.get("properties") for each in tools if each.name == match[1]), None)
     shapes = declared if isinstance(declared, dict) else {}
-    return [_called(match[1], {name: _typed(value, shapes.get(name)) for name, value in _PARAMETER.findall(match[2])})]
+    return [_called(match[1], {each[1]: _typed(each[2], shapes.get(each[1])) for each in filter(None, parameters)})]
 
 
 def _typed(value: str, shape: Any) -> Any:

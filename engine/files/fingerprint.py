@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from ..errors import WeightsFailure
+
 WHOLE_FILE = 64 * 2**20
 """Files up to this many bytes are read whole."""
 SAMPLES, SAMPLE = 1024, 4096
@@ -20,13 +22,18 @@ NO_DECODING = ("lab", "tools")
 
 def fingerprint(folder: Path) -> str:
     """16 hex digits over names, sizes and contents of a checkpoint's ``.json``, ``.safetensors`` and ``.gguf`` files;
-    ``OSError`` for an unreadable one. Large files are sampled: a few changed bytes may go unnoticed."""
+    ``WeightsFailure`` for an unreadable one. Large files are sampled: a few changed bytes may go unnoticed."""
     total = hashlib.sha256()
-    for path in sorted(path for path in folder.iterdir() if path.suffix in (".json", ".safetensors", ".gguf")):
-        size = path.stat().st_size
-        total.update(f"{path.name}\0{size}\0".encode())
-        for chunk in _parts(path, size):
-            total.update(chunk)
+    named = (path for path in folder.iterdir() if path.suffix in (".json", ".safetensors", ".gguf"))
+    for path in sorted(path for path in named if path.is_file()):
+        try:
+            size = path.stat().st_size
+            total.update(f"{path.name}\0{size}\0".encode())
+            for chunk in _parts(path, size):
+                total.update(chunk)
+        except OSError as error:
+            what = f"{path} can't be read: {error.strerror}."
+            raise WeightsFailure(what, "It must be a file that you may read.") from None
     return total.hexdigest()[:16]
 
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
+from threading import Event, local
+from time import monotonic
 from typing import IO, Any
 
 from huggingface_hub import constants, get_session, hf_hub_download, hf_hub_url, try_to_load_from_cache
@@ -29,6 +31,11 @@ from .failures import KEPT, SIGN_IN, TRANSPORT_ERROR, no_hub
 TIMEOUT = 10.0
 """Seconds without a byte after which a connection counts as lost."""
 
+LONGEST_SILENCE = 30.0
+"""Seconds without an answer after which the hub's client asks no more."""
+_silence = local()
+"""When this thread first asked, of what nobody has answered yet."""
+
 ATTEMPTS, RETRY_SECONDS = 5, 1.0
 """How often to connect without receiving anything new, and the seconds before trying again."""
 
@@ -38,6 +45,7 @@ READ_SIZE = 1 << 20
 # Progress bars and warnings would go to stderr, which may be the screen of a chat.
 disable_progress_bars()
 logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+warnings.filterwarnings("ignore", "flock not supported")  # another way to lock is taken then
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,8 @@ class RemoteFile:
     size: int
     sha256: str | None
     """The content's hash; None for small files, which are kept in git."""
+    blob_id: str | None = None
+    """By which git knows it."""
 
     @property
     def here(self) -> bool:
@@ -63,6 +73,11 @@ class RemoteFile:
     @property
     def partial(self) -> Path:
         return self.blob.with_name(f"{self.sha256}.incomplete")
+
+    @property
+    def lock(self) -> Path:
+        """The file that whoever fetches this one locks, the hub's own client, too."""
+        return cache_directory() / ".locks" / storage(self.repository).name / f"{self.sha256 or self.blob_id}.lock"
 
     def bytes_here(self) -> int:
         """How many of its bytes are on this machine and need not be fetched."""
@@ -95,15 +110,25 @@ def fetch_file(file: RemoteFile, count: Callable[[int], None], stopping: Event) 
 
 
 def patient_session() -> Any:
-    """The HTTP client that all of the hub's functions share. By itself it waits as long as a busy hub asks for, an hour
-    perhaps, and says nothing: with this it says so, and raises ``WeightsFailure``."""
+    """The HTTP client that all of the hub's functions share, as far as they don't wait in silence: by themselves they
+    wait as long as a busy hub asks for, an hour perhaps, and ask one that is stuck for minutes. With this the first
+    raises ``WeightsFailure``, the second ``TimeoutError``."""
     session = get_session()
-    if _refuse_long_waits not in (hooks := session.event_hooks)["response"]:
-        session.event_hooks = {**hooks, "response": [*hooks["response"], _refuse_long_waits]}
+    vars(_silence).clear()
+    for kind, hook in (("request", _refuse_long_silence), ("response", _refuse_long_waits)):
+        if hook not in (hooks := session.event_hooks)[kind]:
+            session.event_hooks = {**hooks, kind: [*hooks[kind], hook]}
     return session
 
 
+def _refuse_long_silence(_: Any) -> None:
+    began = vars(_silence).setdefault("began", monotonic())
+    if monotonic() - began > LONGEST_SILENCE:
+        raise TimeoutError(f"no answer for {LONGEST_SILENCE:.0f} seconds")
+
+
 def _refuse_long_waits(response: Any) -> None:
+    vars(_silence).clear()
     limit = parse_ratelimit_headers(response.headers)
     wait = response.headers.get("Retry-After", "") if limit is None else str(limit.reset_in_seconds)
     if response.status_code in TRANSIENT_STATUS and wait.isdecimal() and int(wait) > TIMEOUT:
@@ -114,16 +139,20 @@ def _refuse_long_waits(response: Any) -> None:
 
 
 def fetch_small_file(file: RemoteFile) -> Path:
-    """Fetches a file in one go; returns its place in the snapshot."""
+    """Fetches a file in one go; returns its place in the snapshot. Raises ``filelock.Timeout`` where another program
+    does, or where locks are files, one that ended early: the client by itself would wait for ever."""
     patient_session()
+    if not file.here:
+        file.lock.parent.mkdir(parents=True, exist_ok=True)
+        with WeakFileLock(file.lock, timeout=TIMEOUT):
+            pass
     return Path(hf_hub_download(file.repository, file.name, revision=file.revision, etag_timeout=TIMEOUT))
 
 
 def _fetch_blob(file: RemoteFile, count: Callable[[int], None], stopping: Event) -> None:
-    lock = cache_directory() / ".locks" / storage(file.repository).name / f"{file.sha256}.lock"
-    for folder in (lock.parent, file.blob.parent):
+    for folder in (file.lock.parent, file.blob.parent):
         folder.mkdir(parents=True, exist_ok=True)
-    with WeakFileLock(lock, timeout=RETRY_SECONDS):
+    with WeakFileLock(file.lock, timeout=RETRY_SECONDS):
         # Unbuffered: what has arrived survives the end of this process, however it ends.
         with open(file.partial, "a+b", buffering=0) as partial:
             digest = _Receiver(file, partial, count, stopping).receive()

@@ -88,7 +88,7 @@ def list_files(name: str) -> dict[str, RemoteFile]:
         raise no_hub("it answered something else than a list of files") from None
     return {
         each.rfilename: RemoteFile(
-            name, str(info.sha), each.rfilename, each.size or 0, each.lfs.sha256 if each.lfs else None
+            name, str(info.sha), each.rfilename, each.size or 0, each.lfs.sha256 if each.lfs else None, each.blob_id
         )
         for each in info.siblings or ()
     }

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from socket import gaierror
 from ssl import SSLError
 
 from filelock import Timeout
@@ -186,8 +187,17 @@ def _unreachable_or_unwritable(name: str, error: Exception) -> WeightsFailure:
         return WeightsFailure(
             f"The cache {constants.HF_HUB_CACHE} can't be written.", "Set HF_HOME to a folder that you may write to."
         )
+    if number and not isinstance(error, ConnectionError | TimeoutError | gaierror | SSLError):
+        return WeightsFailure(
+            f"The cache {constants.HF_HUB_CACHE} can't be used ({error}).", "Set HF_HOME to a folder on a local disk."
+        )
     if isinstance(error, OfflineModeIsEnabled):
         return WeightsFailure(f"{name} is not on this machine, and HF_HUB_OFFLINE is set.", "Unset it to download.")
+    if "CERTIFICATE_VERIFY" in str(cause):
+        return WeightsFailure(
+            f"What answers at {constants.ENDPOINT} can't show that it is the hub ({cause}).",
+            f"Where a proxy signs connections anew, {CERTIFICATES} must name its certificates. {IN_BETWEEN}",
+        )
     return WeightsFailure(
         f"The hub can't be reached to fetch {name} ({str(cause) or type(cause).__name__}).",
         f"Check the network and its proxy, then run the same command again; {KEPT}.",

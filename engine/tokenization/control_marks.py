@@ -23,7 +23,7 @@ class ControlMarks:
         of_both = {*marks, *(of_thoughts or ())}
         self._in_thoughts, self._elsewhere = _pattern(of_both.difference(of_thoughts or ())), _pattern(of_both)
         opens, closes = map(re.escape, of_thoughts or ("", ""))
-        self._thought = re.compile(rf"\s*(?:{opens})?(?:(?!{opens}).)*?{closes}" if of_thoughts else "", re.DOTALL)
+        self._thought = re.compile(rf"\s*+(?:{opens})?(?:(?!{opens}).)*?{closes}" if of_thoughts else "", re.DOTALL)
 
     def broken(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[list[Message], list[Tool], str]:
         """The messages and tools with each mark in them broken behind its first character, and what breaks them, which

@@ -122,6 +122,12 @@ def test_a_mistake_is_told_by_line(program: Program, own: Path, text: str, messa
     assert (program.code, program.out, program.engines) == (ExitCode.USAGE, b"", [])
 
 
+def test_a_variable_of_an_earlier_version_is_told(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DFLASH_CHAT_PRESET", "tutor")
+    program.run("-p", "hi")
+    assert program.code == ExitCode.USAGE and "dflash-chat --system @tutor.md" in program.err
+
+
 def test_help_and_doctor_survive_a_broken_file(program: Program, own: Path) -> None:
     own.write_text("seed = ")
     assert program.run("--help").code == program.run("help", "decoding").code == ExitCode.OK

@@ -26,7 +26,7 @@ from dflash_tui.sources import replay_source
 from ..completion import complete
 from ..keymap import keys_in_force
 from ..notices import clear_notices, stand_above
-from ..options import options_of
+from ..options import options_of, overtaken
 from ..screens.help import HelpScreen
 from ..widgets.attached import Attached
 from ..widgets.completion_menu import CompletionMenu
@@ -115,6 +115,8 @@ class ChatScreen(ChatDisplay):
         """Override Textual's, which draws three times: lay out for the new size, hearing keys that wait in between."""
         event.prevent_default()
         event.stop()
+        if overtaken(self, event.size):
+            return
         self._fit(event.size)
         self.show_legend()
         await asyncio.sleep(0)

@@ -72,6 +72,8 @@ class AskScreen(ModalScreen[str | None], DismissOnceScreen[str | None]):
         self.call_after_refresh(self._show_keys)
 
     def _show_keys(self) -> None:
+        if self.is_gone:
+            return
         hidden = any(detail.max_scroll_y for detail in self.query(VerticalScroll))
         self.query_one(".keys", Static).update(f"PgDn more · {KEYS}" if hidden else KEYS)
 

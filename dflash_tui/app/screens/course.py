@@ -223,7 +223,9 @@ class CourseScreen(DismissOnceScreen[bool]):
     # Drawing
 
     def draw(self) -> None:
-        """Draw the page as it stands after its seconds."""
+        """Draw the page as it stands after its seconds; nothing once this screen is taken away."""
+        if self.is_gone:
+            return
         self._draw_lines()
         match self.page.view:
             case Written(answer):

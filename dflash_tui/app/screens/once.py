@@ -8,6 +8,8 @@ from textual import events
 from textual.await_complete import AwaitComplete
 from textual.screen import Screen
 
+from ..options import overtaken
+
 Result = TypeVar("Result")
 
 
@@ -17,6 +19,18 @@ class DismissOnceScreen(Screen[Result]):
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """Close this screen with a result, as Textual does, but only while it is the one on show."""
         return super().dismiss(result) if self.is_active else AwaitComplete()
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it was taken from the stack: parts of it may not be there any more."""
+        return self not in self.app.screen_stack
+
+    async def on_event(self, event: events.Event) -> None:
+        """Leave a size or a key alone that arrives while this screen is taken away. So it
+        is with a size that was overtaken."""
+        gone = self.is_gone and isinstance(event, events.Resize | events.InputEvent)
+        if not gone and not (isinstance(event, events.Resize) and overtaken(self, event.size)):
+            await super().on_event(event)
 
     async def on_click(self, event: events.Click) -> None:
         """A click beside a box is Esc."""

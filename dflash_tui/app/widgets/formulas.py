@@ -8,8 +8,13 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 
-_FORMULA = re.compile(r"\\\(.+?\\\)|\\\[.+?\\\]|\$\$.+?\$\$|\$(?![\s$])[^$\n]*(?<!\s)\$(?!\d)", re.DOTALL)
-_DISPLAYED = re.compile(r"(?:\\\[.+?\\\]|\$\$.+?\$\$)[.,;]?[ \t]*$", re.DOTALL | re.MULTILINE)
+_BODY = r"(?:(?!\n\n|{1}|(?<!\\){0}).)++"
+"""Up to where it closes, or another of its kind opens: many that never close take no longer than they are. Behind a
+line break, which LaTeX writes as two backslashes, a bracket opens nothing."""
+_MARKS = ((r"\\\(", r"\\\)"), (r"\\\[", r"\\\]"), (r"\$\$", r"\$\$"))
+_INLINE, _BRACKETS, _DOLLARS = (begin + _BODY.format(begin, end) + end for begin, end in _MARKS)
+_FORMULA = re.compile(rf"{_INLINE}|{_BRACKETS}|{_DOLLARS}|\$(?![\s$])[^$\n]*(?<!\s)\$(?!\d)", re.DOTALL)
+_DISPLAYED = re.compile(rf"(?:{_BRACKETS}|{_DOLLARS})[.,;]?[ \t]*$", re.DOTALL | re.MULTILINE)
 """One on lines of its own, where a line's first sign would begin a list."""
 
 
@@ -38,7 +43,7 @@ def _inline(state: StateInline, silent: bool) -> bool:
 def _block(state: StateBlock, first: int, end: int, silent: bool) -> bool:
     start = state.bMarks[first] + state.tShift[first]
     match = _DISPLAYED.match(state.src, start, state.eMarks[end - 1])
-    if match is None or "\n\n" in match[0]:
+    if match is None:
         return False
     if not silent:
         state.line = first + match[0].count("\n") + 1

@@ -4,6 +4,7 @@ the defaults. A setting takes what its flag takes."""
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from typing import Any
@@ -20,7 +21,7 @@ from dflash_tui.core.settings.config import (
 from dflash_tui.core.settings.decoding import SETTINGS
 
 from ..problems import Problem
-from .options import Flag
+from .options import Flag, variable_of
 from .screen import SCREEN_FLAGS
 
 CORRECT = "Correct the file."
@@ -49,6 +50,8 @@ def load_config(program: click.Command) -> Config:
         raise Problem(f"{error}.", CORRECT) from error
     for problem in problems(program, config):
         raise Problem(problem, CORRECT)
+    if os.environ.get(gone := variable_of("preset")):
+        raise Problem(f"{gone} is set, and no setting goes by it: {_GONE['presets']}.", "Unset it.")
     return config
 
 

@@ -312,6 +312,8 @@ def _rounds(answer: Turn, times: Clock) -> Iterator[dict[str, Any]]:
 def _cost(step: Step, times: Clock) -> str:
     total = step.total_ms
     whole = f"{ms_text(total, total)} ms in all{CLOCKS[times]}"
+    if step.verify_ms == 0:  # the prompt's token
+        return whole
     if step.draft_ms is None or step.verify_ms is None:
         return f"guess and check {NOT_KNOWN}, {whole}"
     return f"guess {ms_text(step.draft_ms, total)} + check {ms_text(step.verify_ms, total)} ms, {whole}"

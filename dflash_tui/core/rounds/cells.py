@@ -22,7 +22,7 @@ stand behind the end of the answer."""
 _BLANKS = str.maketrans({" ": "·", "\n": "⏎", "\t": "⇥"})
 
 
-END_OF_TURN = re.compile(r"<\|?\w*(?:turn|end|eot|eos|return)\w*\|>|<eos>|</s>")
+END_OF_TURN = re.compile(r"<\|?(?=\w*(?:turn|end|eot|eos|return))\w*+\|>|<eos>|</s>")
 """What end marks look like in any family: a drafted token says no channel to know them by."""
 UNKNOWN = "░"
 """Stands for a drafted token of which only its place is known."""

@@ -99,8 +99,8 @@ class Inspection:
         fewer."""
         step, tokens, whole = self.step, len(self.step.emitted), self.step.total_ms
         together = f"{ms_text(whole, whole)} ms{CLOCKS[self.times]}"
-        spent = f"guess and check {NOT_KNOWN}, together {together}"
-        if step.draft_ms is not None and step.verify_ms is not None:
+        spent = together if step.verify_ms == 0 else f"guess and check {NOT_KNOWN}, together {together}"
+        if step.draft_ms is not None and step.verify_ms:
             parts = step.draft_ms, step.verify_ms, max(whole - step.draft_ms - step.verify_ms, 0.0)
             guess, check, rest = (ms_text(part, whole) for part in parts)
             spent = f"guess {guess} + check {check} + rest {rest} = {ms_text(whole, whole)} ms"

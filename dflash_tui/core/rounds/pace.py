@@ -41,4 +41,5 @@ def pace_words(pace: float) -> str:
     """A pace in words, such as ``slowed 40 times``."""
     if pace == 1:
         return "at its own pace"
-    return f"slowed {1 / pace:.3g} times" if pace < 1 else f"sped up {pace:.3g} times"
+    times = max(pace, 1 / pace)
+    return f"{'slowed' if pace < 1 else 'sped up'} {f'{times:.3g}' if times < 1000 else f'{times:,.0f}'} times"

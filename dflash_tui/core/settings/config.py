@@ -109,8 +109,8 @@ def _read(path: Path) -> str:
         raise ConfigError(f"{path}: not UTF-8 text (byte {error.start})") from error
 
 
-_TABLE = re.compile(r"\s*\[\s*([^\]]+?)\s*\]")
-_BARE = re.compile(r"\s*([\w-]+)\s*=\s*([A-Za-z][\w./:@ -]*?)\s*(?:#.*)?$")
+_TABLE = re.compile(r"\s*\[\s*+([^\]]*[^\]\s])\s*\]")
+_BARE = re.compile(r"\s*([\w-]+)\s*=\s*([A-Za-z](?:[\w./:@ -]*[\w./:@-])?)\s*(?:#.*)?$")
 """A text without its quotes."""
 _KEY = re.compile(r"""\s*("[^"]*"|'[^']*'|[\w-]+)\s*=""")
 

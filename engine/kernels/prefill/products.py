@@ -6,6 +6,7 @@ the same bits beside any other rows."""
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -63,6 +64,7 @@ ROWS_OF_LONG, DEPTH_OF_LONG = 400, 2048
 """Rows of an expert on average, and the depth, from which on LONG multiplies them faster."""
 
 
+@lru_cache(maxsize=256)  # a prompt's pieces ask for the same few in every layer
 def many_tiles(columns: int, rows: int, depth: int, card: Card, experts: int = 0) -> ManyTiles:
     """The tiles for a weight [columns, depth] and this many rows, or for experts that have them together. All give the
     same bits."""
@@ -94,16 +96,17 @@ def multiply_many(
     [rows] or [experts, rows], is added. ``gate``: act(gate) * up, [n, rows / 2], is rounded once; the weight's first
     half are gates, or, ``clamped_silu``, gates and ups take turns."""
     n, depth = x.shape
-    columns = weight.shape[-2] if gate is None else weight.shape[-2] // 2
+    *outer, rows, across = weight.shape
+    columns = rows if gate is None else rows // 2
     experts = 0 if ends is None else len(ends)
-    tiles = tiles or many_tiles(weight.shape[-2], n, depth, card_of(x.device), experts)
-    assert x.is_contiguous() and weight.shape[-1] == depth and weight.is_contiguous
-    assert bias is None or (bias.is_contiguous() and bias.shape == weight.shape[:-1])
+    tiles = tiles or many_tiles(rows, n, depth, card_of(x.device), experts)
+    assert x.is_contiguous() and across == depth and weight.is_contiguous
+    assert bias is None or (bias.is_contiguous() and bias.shape == (*outer, rows))
     out = torch.empty(n, columns, dtype=x.dtype, device=x.device)
     row_tiles = cdiv(n, tiles.rows)
     if experts:  # at most: each expert's last tile may hold a single row
         row_tiles = n // tiles.rows + min(n, experts)
-    _multiply_many[(row_tiles * cdiv(weight.shape[-2], tiles.columns),)](
+    _multiply_many[(row_tiles * cdiv(rows, tiles.columns),)](
         x, weight.values, weight.scales, bias, ends, out, n, columns, depth, N=columns if experts else None,
         K=depth if experts else None, EVEN=depth % (tiles.parts * tiles.depth) == 0, FORMAT=weight.format,
         GATE=gate is not None, SILU=gate == "silu", CLAMPED=gate == "clamped_silu", EXPERTS=experts,

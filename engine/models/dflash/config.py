@@ -15,6 +15,7 @@ from ...layer_config import (
     MAX_POSITIONS,
     MAX_SIZE,
     MAX_VOCABULARY,
+    SILU,
     Activation,
     AttentionConfig,
     LayerKind,
@@ -206,7 +207,7 @@ def _second(merged: Fields) -> SecondConfig:
 def read_layers(merged: Fields) -> tuple[AttentionConfig, ...]:
     """The attention of each layer, as Qwen3's config describes it; raises ``WeightsFailure`` for another activation."""
     for name in ("hidden_act", "hidden_activation"):
-        merged.text(name, ("silu",), "silu")
+        merged.text(name, SILU, "silu")
     depth = merged.integer("num_hidden_layers", 1, MAX_LAYERS)
     kinds = merged.texts("layer_types", KINDS, depth) if "layer_types" in merged else ("full_attention",) * depth
     return tuple(_layer(merged, cast(LayerKind, kind)) for kind in kinds)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from ...errors import Option, WeightsFailure
 from ...files.json_fields import Fields
 from ...layer_config import (
+    GELU_TANH,
     KINDS,
     MAX_EXPERTS,
     MAX_HEADS,
@@ -67,7 +68,7 @@ def _require_what_the_engine_computes(whole: Fields, text: Fields) -> None:
             "This Gemma 4 uses per-layer embeddings (E2B, E4B), which the engine lacks: no drafter exists for it.",
             "Use gemma-4-12B-it, gemma-4-26B-A4B-it or gemma-4-31B-it.",
         )
-    text.text("hidden_activation", ("gelu_pytorch_tanh",), "gelu_pytorch_tanh")
+    text.text("hidden_activation", GELU_TANH, "gelu_pytorch_tanh")
     if text.flag("attention_bias", False):
         raise WeightsFailure("This checkpoint's attention adds biases (attention_bias).", "Name an original Gemma 4.")
     for fields in (whole, text):
@@ -78,7 +79,7 @@ def _require_what_the_engine_computes(whole: Fields, text: Fields) -> None:
 def read_drafters_layers(fields: Fields) -> tuple[AttentionConfig, ...]:
     """The layers of a drafter that are this family's own, all of them full, as DeepSpec trains them on a copy of the
     target's config. Raises ``WeightsFailure`` for variants of them that are not computed."""
-    fields.text("hidden_activation", ("gelu_pytorch_tanh",), "gelu_pytorch_tanh")
+    fields.text("hidden_activation", GELU_TANH, "gelu_pytorch_tanh")
     layers = read_layers(fields)
     absent = ("attention_bias", "enable_moe_block", "hidden_size_per_layer_input", "num_kv_shared_layers")
     for name in (each for each in absent if fields.given(each)):

@@ -16,6 +16,7 @@ from ...layer_config import (
     MAX_SIZE,
     MAX_VOCABULARY,
     SHARPNESS,
+    SILU,
     AttentionConfig,
     LayerKind,
     MoeConfig,
@@ -35,7 +36,7 @@ def read_gpt_oss(config: Json, generation: Json | None) -> PreNormConfig:
     """Reads ``config.json``, stop tokens from ``generation_config.json``; ``WeightsFailure`` if unsupported. Layers
     with and without a window take turns, and all have experts."""
     fields = Fields(config, "config.json")
-    fields.text("hidden_act", ("silu",), "silu")
+    fields.text("hidden_act", SILU, "silu")
     if not fields.given("rope_scaling"):
         fields.nested("rope_parameters")  # transformers has a scaling of its own where neither is there
     if not fields.flag("attention_bias", True):

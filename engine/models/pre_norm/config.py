@@ -14,6 +14,7 @@ from ...layer_config import (
     MAX_POSITIONS,
     MAX_SIZE,
     MAX_VOCABULARY,
+    SILU,
     AttentionConfig,
     MoeConfig,
     read_head_dim,
@@ -62,7 +63,7 @@ def read_pre_norm(
             raise WeightsFailure(
                 f"This checkpoint is one {what} ({name}), which the engine lacks.", "Name a model without."
             )
-    fields.text("hidden_act", ("silu",), "silu")
+    fields.text("hidden_act", SILU, "silu")
     depth = fields.integer("num_hidden_layers", 1, MAX_LAYERS)
     if "layer_types" in fields:
         fields.texts("layer_types", ("full_attention",), depth)

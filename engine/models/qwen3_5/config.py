@@ -15,6 +15,7 @@ from ...layer_config import (
     MAX_SIZE,
     MAX_THETA,
     MAX_VOCABULARY,
+    SILU,
     AttentionConfig,
     DeltaConfig,
     RopeConfig,
@@ -83,7 +84,7 @@ def read_qwen3_5(config: Json, generation: Json | None, *, experts: bool = False
 
 
 def _refuse_others(fields: Fields) -> None:
-    fields.text("hidden_act", ("silu",), "silu")
+    fields.text("hidden_act", SILU, "silu")
     what = None
     if fields.flag("attention_bias", False):
         what = "whose attention adds biases (attention_bias)"

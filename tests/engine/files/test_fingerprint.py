@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from engine.errors import WeightsFailure
 from engine.files import fingerprint as module
 from engine.files.fingerprint import fingerprint, fingerprint_of_code
+from engine.files.pointers import refuse_pointer
 
 
 def write(folder: Path, **files: bytes) -> Path:
@@ -66,3 +70,14 @@ def test_code_in_a_new_subfolder_is_other_code(tmp_path: Path, monkeypatch: pyte
         path.write_text(new)
         seen.append(fingerprint_of_code.__wrapped__())
     assert len(set(seen)) == 3 and len(set(seen[-3:])) == 1, "each counts, but what decodes nothing"
+
+
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo])
+def test_what_is_no_file_is_refused_where_one_is_read_and_passed_over_elsewhere(
+    make: Callable[[Path], object], tmp_path: Path
+) -> None:
+    """A pipe would keep the program waiting for ever."""
+    make(tmp_path / "tokenizer.json")
+    with pytest.raises(WeightsFailure, match=r"tokenizer\.json can't be read: it is (a folder|no file)\."):
+        refuse_pointer(tmp_path / "tokenizer.json")
+    assert fingerprint(tmp_path) == fingerprint(write(tmp_path / "nothing"))

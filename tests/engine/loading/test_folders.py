@@ -80,7 +80,7 @@ def test_what_lacks_its_head_or_holds_an_adapter_is_told_as_such(tmp_path: Path)
     (tmp_path / "adapter_model.safetensors").touch()
     assert "adapter_model.safetensors is not applied" in left_out(PairFolders("", tmp_path, None, None))
     weights.unlink(), weights.mkdir()
-    with pytest.raises(WeightsFailure, match="can't be read: Is a directory"):
+    with pytest.raises(WeightsFailure, match="can't be read: it is a folder"):
         read_headers(tmp_path)
 
 

@@ -91,7 +91,7 @@ def write_gpt_oss_drafter(folder: Path, **changes: Any) -> None:
 def test_floats_lie_transposed_and_are_the_same_model(small: Small, tmp_path: Path) -> None:
     """As ``transformers`` saves them, and as copies in bf16 are published; ``fp8`` keeps the biases beside."""
     random_model().save_pretrained(tmp_path)
-    edit_config(tmp_path, hidden_act="silu")
+    edit_config(tmp_path, hidden_act="swish")
     target, ids = load_target(tmp_path, CPU, no_progress), torch.tensor(prompt_ids(20))
     assert stored_format(tmp_path).weights == "bf16"
     both = (in_pieces(each, ids, [20], TAPS) for each in (target, small.target))

@@ -70,7 +70,7 @@ class RoundStrip(Widget):
         title, brief = (number + f" · {round_summary(step, brief=few)}" for few in (False, True))
         whole = step.total_ms
         spent = f"{ms_text(whole, whole)} ms"
-        if step.draft_ms is not None and step.verify_ms is not None:
+        if step.draft_ms is not None and step.verify_ms:  # none for the prompt's token
             spent = f"guess {ms_text(step.draft_ms, whole)} + check {ms_text(step.verify_ms, whole)} ms"
         times = Content.styled(f" · {spent}", "$verdict-pending")
         titles = (title + times, title, brief)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from ....commands import NO_DRAFTER
 from ....errors import Option, WeightsFailure
 from ....files.json_fields import Fields
-from ....layer_config import MAX_LAYERS, MAX_SIZE, MAX_VOCABULARY, Activation, AttentionConfig
+from ....layer_config import GELU_TANH, MAX_LAYERS, MAX_SIZE, MAX_VOCABULARY, Activation, AttentionConfig
 from ...family import AFTER_NORM, DrafterConfig, DrafterKind, Json, TargetConfig
 from ...unread_fields import refuse_unread
 from ..config import read_layers
@@ -121,7 +121,7 @@ def _draft_layer(layer: AttentionConfig) -> AttentionConfig:
 def _require_what_the_engine_computes(whole: Fields, text: Fields) -> None:
     """Refuses variants that no published assistant of these targets has, since it would compute something else."""
     refuse_unread(text)
-    text.text("hidden_activation", ("gelu_pytorch_tanh",), "gelu_pytorch_tanh")
+    text.text("hidden_activation", GELU_TANH, "gelu_pytorch_tanh")
     depth = text.integer("num_hidden_layers", 1, MAX_LAYERS)
     shared = text.integer("num_kv_shared_layers", 0, MAX_LAYERS, 0)  # 0 means all layers
     for name in ("enable_moe_block", "use_double_wide_mlp"):
