@@ -41,7 +41,7 @@ UNSEEN = {
     "measure.gpu.check_wide",  # on some processors NumPy's products of 32 rows have other last bits than those of 16
     "measure.gpu.check_exact",
     *("measure.gpu.check_kernels", "measure.gpu.check_mtp"),
-    *("measure.gpu.check_rounds", "measure.gpu.check_trees"),
+    "measure.gpu.check_rounds",
 }
 """Scripts whose ``--quick`` nobody has seen end well in minutes on two cores. Who sees it takes its name away."""
 
