@@ -31,7 +31,7 @@ from .flags.decoding import decoding_flags
 from .flags.options import TOPICS, Flag, flag, variable_of, write_options
 from .flags.pair import DEVICE, DIALECT, OFFLINE, SERVER, WEIGHTS, typed_flags
 from .flags.screen import SCREEN_FLAGS, check_theme, chosen_screen_options, themes
-from .flags.values import Amount
+from .flags.values import Amount, ModelName
 from .headless.answer import Request, WhenFull, answer
 from .headless.output import DEFAULT_OUT, check_directory
 from .headless.prompt import read_prompt
@@ -96,7 +96,7 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 
 
 @click.command(cls=_Command, context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("model", required=False, envvar=variable_of("model"), shell_complete=A_MODEL)
+@click.argument("model", required=False, type=ModelName(), envvar=variable_of("model"), shell_complete=A_MODEL)
 @flag("-p", "--prompt", topic="scripts", common=True, metavar="TEXT", help="Answer this; what is piped in is added.")
 @flag(
     "-o",
@@ -140,7 +140,14 @@ def _show_version(context: click.Context, _option: click.Parameter, wanted: bool
 @decoding_flags
 @DEVICE
 @WEIGHTS
-@flag("--draft", topic="models", common=True, metavar="MODEL", help="Another drafter than its own; 'mtp', 'none'.")
+@flag(
+    "--draft",
+    topic="models",
+    common=True,
+    type=ModelName(),
+    metavar="MODEL",
+    help="Another drafter than its own; 'mtp', 'none'.",
+)
 @flag("--context", topic="models", type=click.IntRange(min=1), metavar="N", help="Tokens to keep room for.")
 @OFFLINE
 @SERVER

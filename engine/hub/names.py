@@ -15,6 +15,21 @@ _NAME = re.compile(r"(?!.*(?:--|\.\.|\.git$))\b[\w.-]+\b/\b[\w.-]{1,96}\b", re.A
 """Matches what the hub takes for a model's name."""
 
 
+_PAGE = re.compile(
+    r"https?://(?:www\.)?(?:huggingface\.co|hf\.co)/+([^/?#]+/[^/?#]+)(?:/tree/main)?/*(?:[?#].*)?", re.IGNORECASE
+)
+"""Matches the address of a model's page on the hub, as people paste it."""
+NO_OWNERS = ("datasets", "spaces", "papers", "docs", "collections", "api", "settings", "blog")
+
+
+def name_of_page(text: str) -> str:
+    """The name of the model whose page on the hub has this address; any other text as it is."""
+    page = _PAGE.fullmatch(text.strip())
+    if page is None or not _NAME.fullmatch(page[1]) or page[1].split("/")[0].lower() in NO_OWNERS:
+        return text
+    return page[1]
+
+
 def known_names() -> list[str]:
     """The targets of the published pairs, short names first."""
     return [*SHORT_NAMES, *(pair.target for pair in KNOWN_PAIRS)]

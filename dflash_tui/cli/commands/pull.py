@@ -18,13 +18,19 @@ from engine.tools.gpus import first_gpu
 from engine.tools.suggestion import CONTEXT
 
 from ..flags.completing import among, published
+from ..flags.values import ModelName
 from ..headless.status import LoggedProgress
 from ..terminal.saying import remark, say_path
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("model", shell_complete=among(published))
-@click.option("--draft", metavar="MODEL", help="Another drafter than MODEL's own; 'mtp' its assistant, 'none' none.")
+@click.argument("model", type=ModelName(), shell_complete=among(published))
+@click.option(
+    "--draft",
+    type=ModelName(),
+    metavar="MODEL",
+    help="Another drafter than MODEL's own; 'mtp' its assistant, 'none' none.",
+)
 @click.option(
     "--weights",
     type=click.Choice([AUTO, *get_args(WeightFormat)]),

@@ -41,6 +41,7 @@ from ..flags.chat_flags import wanted_by
 from ..flags.completing import A_MODEL
 from ..flags.decoding import decoding_flag, number_flags
 from ..flags.pair import SERVER, engine_flags, typed_flags
+from ..flags.values import ModelName
 from ..headless.output import FileOutput
 from ..headless.prompt import read_prompt
 from ..headless.status import ProgressLine
@@ -56,7 +57,7 @@ Send = Callable[[Command], None]
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("model", required=False, shell_complete=A_MODEL)
+@click.argument("model", required=False, type=ModelName(), shell_complete=A_MODEL)
 @engine_flags
 @SERVER
 @click.option("--against", metavar="URL", help="Race against this server: a URL, or a name of [servers].")

@@ -21,6 +21,7 @@ from ..headless.status import ProgressLine
 from ..problems import Problem
 from .completing import A_MODEL
 from .options import Flag, flag
+from .values import ModelName
 
 if TYPE_CHECKING:
     from engine.runner import Runner
@@ -101,12 +102,15 @@ def pair_flags(command: Body) -> Body:
             **rest: Any) -> int:  # fmt: skip
         return command(*args, options=EngineOptions(model, draft, device, offline=offline, weights=weights), **rest)
 
-    return click.argument("model", required=False, callback=_no_server, shell_complete=A_MODEL)(engine_flags(run))
+    argument = click.argument("model", required=False, type=ModelName(), callback=_no_server, shell_complete=A_MODEL)
+    return argument(engine_flags(run))
 
 
 def engine_flags(command: Body) -> Body:
     """``--draft``, ``--device``, ``--weights`` and ``--offline``."""
-    draft = click.option("--draft", metavar="MODEL", help="Another drafter than its own; 'mtp', 'none'.")
+    draft = click.option(
+        "--draft", type=ModelName(), metavar="MODEL", help="Another drafter than its own; 'mtp', 'none'."
+    )
     return draft(DEVICE(WEIGHTS(OFFLINE(command))))
 
 

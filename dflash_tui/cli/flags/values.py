@@ -1,4 +1,4 @@
-"""Values of flags that click knows no type for: a block size, and an amount."""
+"""Values of flags that click knows no type for: a model, a block size, and an amount."""
 
 from __future__ import annotations
 
@@ -9,6 +9,20 @@ import click
 from click.shell_completion import CompletionItem
 
 from engine.commands import AUTO, MAX_BLOCK_SIZE, MIN_BLOCK_SIZE, BlockSize
+
+
+class ModelName(click.ParamType):  # type: ignore[type-arg]  # older clicks have no type arguments
+    """A model's name, a folder or a server's address, or several with commas between. The address of a page on the hub
+    stands for the model's name, not for a server."""
+
+    name = "model"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if "://" not in str(value):
+            return str(value)
+        from engine.hub.names import name_of_page  # imported here: few paste an address
+
+        return ",".join(map(name_of_page, str(value).split(",")))
 
 
 class BlockSizeType(click.ParamType):  # type: ignore[type-arg]  # older clicks have no type arguments
