@@ -99,7 +99,7 @@ class PatientDriver(LinuxDriver):
 
     _line: Line | None = None
     """Measures how far behind the terminal is; None unless the screen is shown over SSH."""
-    _told: Size | None = None
+    _newest_size: Size | None = None
     """The newest size that was told, by the system or by the terminal itself: of this one an event is to come."""
 
     def __init__(self, app: ThemedApp, **options: Any) -> None:
@@ -111,11 +111,11 @@ class PatientDriver(LinuxDriver):
     def _overtaken(self, size: Size) -> bool:
         """Whether the terminal has told another size since: whoever drags a window leaves dozens, each of which
         would be laid out and drawn."""
-        return self._told not in (None, size)
+        return self._newest_size not in (None, size)
 
     def _get_terminal_size(self) -> tuple[int, int]:
-        self._told = Size(*super()._get_terminal_size())
-        return self._told
+        self._newest_size = Size(*super()._get_terminal_size())
+        return self._newest_size
 
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]
@@ -134,7 +134,7 @@ class PatientDriver(LinuxDriver):
 
     def process_message(self, message: Message) -> None:
         if isinstance(message, events.Resize):
-            self._told = message.size
+            self._newest_size = message.size
         if not isinstance(message, events.CursorPosition):
             super().process_message(message)
         elif self._line is not None:

@@ -251,7 +251,7 @@ async def test_a_size_that_the_terminal_tells_before_the_system_knows_it_is_laid
 ) -> None:
     monkeypatch.setattr(os, "get_terminal_size", lambda *_: os.terminal_size((100, 30)))
     monkeypatch.setattr(signal, "signal", lambda *_: None)
-    driver, told = PatientDriver(chat.app), Size(60, 20)
-    driver.process_message(events.Resize(told, told))
+    driver, size = PatientDriver(chat.app), Size(60, 20)
+    driver.process_message(events.Resize(size, size))
     assert chat.app.overtaken(Size(100, 30))
-    await chat.until(lambda: chat.screen.query_one(StatusLine).region.bottom == told.height)
+    await chat.until(lambda: chat.screen.query_one(StatusLine).region.bottom == size.height)
