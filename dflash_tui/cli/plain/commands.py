@@ -65,8 +65,10 @@ def settings(desk: Desk, _: Argument) -> None:
 def context(desk: Desk, _: Argument) -> None:
     turn, limit = desk.chat.reducer.turn, desk.fit.limit
     used = turn.snapshot.context_length if turn is not None else 0
-    if not limit or (turn is not None and not used):
-        raise SlashError(f"How much the context holds is not known here{f': {limit:,} at most' * bool(limit)}.")
+    if not limit:
+        raise SlashError("How much the context holds is not known here.")
+    if turn is not None and not used:
+        raise SlashError(f"How much of the context is used is not known. It holds {limit:,} tokens.")
     desk.face.say(f"{used:,} of {limit:,} tokens are used: {room_words(used, limit)}.")
 
 
