@@ -7,7 +7,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from select import select
 from time import monotonic, sleep
 from typing import Any
@@ -100,20 +99,23 @@ class PatientDriver(LinuxDriver):
 
     _line: Line | None = None
     """Measures how far behind the terminal is; None unless the screen is shown over SSH."""
+    _newest_size: Size | None = None
+    """The newest size that was told, by the system or by the terminal itself: of this one an event is to come."""
 
     def __init__(self, app: ThemedApp, **options: Any) -> None:
         super().__init__(app, **options)
         self._owner = app
         app.backed_up = self._backed_up
-        if not {"COLUMNS", "LINES"} & set(os.environ):  # whoever sets these decides what Textual takes for the size
-            app.overtaken = self._overtaken
+        app.overtaken = self._overtaken
 
     def _overtaken(self, size: Size) -> bool:
-        """Whether the terminal has another size by now: whoever drags a window leaves dozens, each of which would be
-        laid out and drawn."""
-        with suppress(OSError):
-            return tuple(os.get_terminal_size(self.fileno)) != size
-        return False
+        """Whether the terminal has told another size since: whoever drags a window leaves dozens, each of which
+        would be laid out and drawn."""
+        return self._newest_size not in (None, size)
+
+    def _get_terminal_size(self) -> tuple[int, int]:
+        self._newest_size = Size(*super()._get_terminal_size())
+        return self._newest_size
 
     def start_application_mode(self) -> None:
         super().start_application_mode()  # type: ignore[no-untyped-call]
@@ -131,6 +133,8 @@ class PatientDriver(LinuxDriver):
         super().write(data if self._line is None else data + self._line.ask())
 
     def process_message(self, message: Message) -> None:
+        if isinstance(message, events.Resize):
+            self._newest_size = message.size
         if not isinstance(message, events.CursorPosition):
             super().process_message(message)
         elif self._line is not None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import replace
 
 import pytest
 from textual import events
 from textual.geometry import Size
 
+from dflash_tui.app.keyboard import PatientDriver
 from dflash_tui.app.widgets.gauge_panel import GaugePanel
 from dflash_tui.app.widgets.loading import LoadPanel
 from dflash_tui.app.widgets.rounds.round_strip import RoundStrip
@@ -241,3 +244,14 @@ async def test_a_size_that_the_terminal_has_no_more_is_not_laid_out(
         chat.screen.post_message(events.Resize(Size(width, 20), Size(width, 20)))
         await chat.pilot.press("x")
     assert laid_out == [Size(60, 20)]
+
+
+async def test_a_size_that_the_terminal_tells_before_the_system_knows_it_is_laid_out(
+    chat: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "get_terminal_size", lambda *_: os.terminal_size((100, 30)))
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    driver, size = PatientDriver(chat.app), Size(60, 20)
+    driver.process_message(events.Resize(size, size))
+    assert chat.app.overtaken(Size(100, 30))
+    await chat.until(lambda: chat.screen.query_one(StatusLine).region.bottom == size.height)

@@ -17,7 +17,7 @@ AGAIN_SECONDS = 2.0
 
 def stop(screen: ChatScreen, _: Argument) -> None:
     """End the first of these that goes on: answer, edit, slow motion, loading; else give the prompt the
-    keyboard."""
+    keyboard, and where it has that, leave a replay for the chat below."""
     if screen.desk.stop():
         screen.draw_status()
         screen.pump.hurry()
@@ -28,6 +28,8 @@ def stop(screen: ChatScreen, _: Argument) -> None:
     else:
         clear_notices(screen)
         screen.conversation.show_tokens()
+        if screen.prompt.has_focus:
+            screen.leave_replay()
         screen.prompt.focus()
 
 

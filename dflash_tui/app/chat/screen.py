@@ -46,8 +46,6 @@ from .fitting import by_fitness
 WAYS_OUT = WaysOut("Ctrl+Q leaves; so does /quit.", "/ lists them all, as does F1.")
 MAX_UNFOLDED = 32 * 1024
 """Characters of a prompt whose pastes are shown. Each key in a longer one would take a noticeable while."""
-OWN_STACK = 2
-"""How many screens are open when a replay is all that the program shows: the chat, and Textual's empty one below."""
 
 
 def _tab_place(widget: Widget) -> int:
@@ -283,7 +281,7 @@ class ChatScreen(ChatDisplay):
     @on(ReplayBar.Left)
     def leave_replay(self) -> None:
         """Leave a replay that was opened above a chat, which is on show again; does nothing where there is no chat."""
-        if len(self.app.screen_stack) > OWN_STACK:
+        if self.query_one(ReplayBar).above:
             self.app.pop_screen()
 
     @on(Gauge.Opened)

@@ -51,7 +51,8 @@ llama.cpp tells its rounds as they happen; vLLM at the end of an answer, when it
 
 DRAFTERS = (
     "Published drafters, with kind, size and licence as far as they are known. --draft NAME takes any of them, a"
-    " folder, or the address of a model's page on the hub; dflash-chat race MODEL --draft NAME,dflash,lookup,none tells which is faster."
+    " folder, or the address of a model's page on the hub; dflash-chat race MODEL --draft NAME,dflash,lookup,none"
+    " tells which is faster."
 )
 """What ``help models`` says before the table of drafters."""
 

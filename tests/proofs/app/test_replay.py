@@ -94,7 +94,7 @@ async def test_a_replay_opens_above_a_chat_and_closes_again(launch: Launch) -> N
         replay = driver.app.screen
         assert replay.desk.source is not None
         await driver.until(lambda: replay.desk.source.played > 0)
-        await driver.pilot.press("escape")
+        await driver.pilot.press("tab", "slash", "escape", "escape")  # from the prompt, too, once its menu is closed
         await driver.until(lambda: driver.app.screen is driver.screen and driver.prompt.has_focus)
         await driver.ask_and_wait()
         assert driver.screen.chat.reducer.turn.reason == "stop"

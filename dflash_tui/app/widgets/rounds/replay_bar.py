@@ -18,6 +18,8 @@ from dflash_tui.core.source import PlayedRecord
 from dflash_tui.core.text.harmless import sanitise
 
 KEYS, AT_END = "Space pause · , . round · + − pace", "Space again · − slower"
+OWN_STACK = 2
+"""How many screens are open when a replay is all that the program shows: the chat, and Textual's empty one below."""
 
 
 class ReplayBar(Widget, can_focus=True):
@@ -59,9 +61,12 @@ class ReplayBar(Widget, can_focus=True):
         self._latest: Position | None = None
         self._answers = 0
         self._shown: object = None
+        self.above = False
+        """Whether a chat is below, to go back to."""
 
     def on_mount(self) -> None:
         if self._source is not None:
+            self.above = len(self.app.screen_stack) > OWN_STACK
             self.focus()
 
     def show(self, latest: Position | None, answers: int) -> None:
@@ -103,6 +108,7 @@ class ReplayBar(Widget, can_focus=True):
             return Content()
         left = f" replay of {source.name} · {self._position(source)}"
         keys = (AT_END if source.ended else KEYS) if self.has_focus else "Tab: replay keys"
+        keys = "Esc back · " * self.above + keys
         while keys and len(keys) > self.size.width - len(left) - 2:
             keys = keys.rpartition(" · ")[0]  # whole words: as many as fit
         room = self.size.width - len(left) - len(keys) - 3
