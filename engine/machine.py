@@ -63,8 +63,8 @@ def cores() -> int:
 def _share(group: Path) -> float:
     """How many cores' time a group gets; 0 where nothing limits it."""
     with suppress(OSError, ValueError):
-        quota, period = map(float, (group / "cpu.max").read_text("utf-8").split())
-        return quota / max(1.0, period)
+        quota, period = map(int, (group / "cpu.max").read_text("utf-8").split())
+        return max(0, quota) / max(1, period)
     return _number_in(group / "cpu.cfs_quota_us") / max(1, _number_in(group / "cpu.cfs_period_us"))
 
 

@@ -32,7 +32,7 @@ TIMEOUT = 10.0
 """Seconds without a byte after which a connection counts as lost."""
 
 LONGEST_SILENCE = 30.0
-"""Seconds without an answer after which the hub's client asks no more."""
+"""Seconds without an answer after which the hub's client asks no more: it waits for the second up to a minute."""
 _silence = local()
 """When this thread first asked, of what nobody has answered yet."""
 
@@ -122,18 +122,20 @@ def patient_session() -> Any:
 
 
 def _refuse_long_silence(_: Any) -> None:
-    began = vars(_silence).setdefault("began", monotonic())
-    if monotonic() - began > LONGEST_SILENCE:
-        raise TimeoutError(f"no answer for {LONGEST_SILENCE:.0f} seconds")
+    silence = monotonic() - vars(_silence).setdefault("began", monotonic())
+    if silence > LONGEST_SILENCE:
+        raise TimeoutError(f"no answer for {silence:.0f} seconds")
 
 
 def _refuse_long_waits(response: Any) -> None:
     vars(_silence).clear()
-    limit = parse_ratelimit_headers(response.headers)
-    wait = response.headers.get("Retry-After", "") if limit is None else str(limit.reset_in_seconds)
-    if response.status_code in TRANSIENT_STATUS and wait.isdecimal() and int(wait) > TIMEOUT:
+    status, wait = response.status_code, response.headers.get("Retry-After", "")
+    limit = parse_ratelimit_headers(response.headers)  # the hub tells it with every answer
+    if status == 429 and limit is not None and not limit.remaining:
+        wait = str(limit.reset_in_seconds)
+    if status in TRANSIENT_STATUS and wait.isdecimal() and int(wait) > TIMEOUT:
         raise WeightsFailure(
-            f"The hub is busy, and asks for {int(wait)} seconds of patience (HTTP {response.status_code}).",
+            f"The hub is busy, and asks for {int(wait)} seconds of patience (HTTP {status}).",
             f"Run the same command again then; {KEPT}. Whoever is signed in may ask more often: {SIGN_IN}",
         )
 
@@ -153,6 +155,8 @@ def _fetch_blob(file: RemoteFile, count: Callable[[int], None], stopping: Event)
     for folder in (file.lock.parent, file.blob.parent):
         folder.mkdir(parents=True, exist_ok=True)
     with WeakFileLock(file.lock, timeout=RETRY_SECONDS):
+        if file.blob.exists():  # another program has just fetched it
+            return
         # Unbuffered: what has arrived survives the end of this process, however it ends.
         with open(file.partial, "a+b", buffering=0) as partial:
             digest = _Receiver(file, partial, count, stopping).receive()

@@ -158,7 +158,8 @@ def _try_products(decoder: Decoder) -> None:
     """Tries a prompt's products out, unless an earlier start did so on this card with weights of these shapes."""
     weights = {f"{format_of(weight)} {tuple(weight.shape)}" for weight in packed_weights(decoder.target)}
     compiler = getattr(sys.modules.get("triton"), "__version__", "")
-    identity = (repr(card_of(decoder.device)), *sorted(weights), torch.__version__, compiler)
+    activation = decoder.target.config.activation  # a gated product's own machine code
+    identity = (repr(card_of(decoder.device)), *sorted(weights), activation, torch.__version__, compiler)
     if stored("unpacking", identity, lambda data: data["holds"] is True):
         return
     _refuse(products_depart(decoder.target))

@@ -100,7 +100,7 @@ def drafter_reader(config: Json) -> Reader | None:
     both: dict[str, Any] = {**config, **(inner if isinstance(inner, Mapping) else {})}
     architecture = _architecture(config)
     _refuse_named(both | {"architectures": architecture})
-    if any(name in config for name in OF_WHOLE_FILES):
+    if any(config.get(name) is not None for name in OF_WHOLE_FILES):
         fields = Fields(config, "the drafter's config.json")
         return OF_SPECULATORS[fields.text("speculators_model_type", tuple(OF_SPECULATORS))]
     if any(name.startswith("dspark_") for name in config):
@@ -138,8 +138,9 @@ def refuse_unread_drafter(names: Iterable[str]) -> None:
 
 def _refuse_named(both: Json) -> None:
     named = [before + _squeezed(both.get(field)) for field, before in NAMED.items()]
+    given = [field for field, value in both.items() if value is not None]
     for each in UNREAD:
-        if any(each.name in word for word in named) or any(field.startswith(each.fields) for field in both):
+        if any(each.name in word for word in named) or any(field.startswith(each.fields) for field in given):
             _refuse(each.what)
 
 

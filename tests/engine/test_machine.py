@@ -14,7 +14,12 @@ from engine.loading.pair_loader import use_fitting_threads
 
 
 @pytest.mark.parametrize(
-    ("said", "usable"), [("max 100000", 8), ("50000 100000", 1), ("250000 100000", 3), ("9900000 100000", 8), ("?", 8)]
+    ("said", "usable"),
+    [
+        ("50000 100000", 1),
+        ("250000 100000", 3),
+        *((each, 8) for each in ("max 100000", "9900000 100000", "-1 0", "nan 1")),
+    ],
 )
 @pytest.mark.parametrize("group", [".", "a", "a/b"])
 def test_a_container_gets_a_part_of_the_cores(

@@ -16,6 +16,9 @@ from urllib.parse import urlsplit
 LARGE = 100_000
 """Files from this size on are stored apart from git, under their sha256, as the hub stores weights."""
 
+PATIENCE = {"RateLimit": '"resolvers";r=499;t=215'}
+"""What the hub says with every answer: how often it may be asked yet, and the seconds until it counts anew."""
+
 
 @dataclass
 class Repo:
@@ -229,6 +232,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _head(self, status: int, headers: dict[str, str]) -> None:
         self.send_response(status)
-        for name, value in headers.items():
+        for name, value in (PATIENCE | headers).items():
             self.send_header(name, value)
         self.end_headers()

@@ -16,7 +16,7 @@ from engine.errors import WeightsFailure
 from engine.loading.checkpoint import load_drafter
 from engine.models.dflash.config import DFlashConfig
 from engine.models.dflash.speculators import LEFTOVERS
-from engine.models.drafter_formats import SLOTS, UNREAD, Unread, refuse_unread_drafter
+from engine.models.drafter_formats import OF_WHOLE_FILES, SLOTS, UNREAD, Unread, refuse_unread_drafter
 from engine.models.registry import drafter_config_of
 from support.checkpoints import FULL, drafter_config, dspine_config, second_config, write_drafter
 from support.speculators import as_speculators
@@ -98,6 +98,12 @@ def test_what_is_not_read_is_known_wherever_a_layout_says_it(unread: Unread) -> 
     for part in unread.tensors:
         with pytest.raises(WeightsFailure, match=re.escape(unread.what)):
             refuse_unread_drafter(["fc.weight", f"layers.0.{part}weight"])
+
+
+def test_a_field_of_another_format_that_says_null_says_nothing() -> None:
+    ours = drafter_config([FULL], [1], 3)
+    empty = dict.fromkeys([*OF_WHOLE_FILES, *(field for unread in UNREAD for field in unread.fields)])
+    assert drafter_config_of(ours | empty) == drafter_config_of(ours)
 
 
 def test_a_section_that_a_converter_left_does_not_count() -> None:

@@ -34,8 +34,8 @@ def add_keys(
 
 @jit
 def split_size(last_key: tl.tensor, SPLIT: tl.constexpr) -> tl.tensor:
-    """Keys in each split of a row that sees keys up to ``last_key``: ``attention.split_size`` on the device. It has no
-    loop: behind one it isn't plain to the compiler that every program waits."""
+    """Keys in each split of a row that sees keys up to ``last_key``: ``SPLIT``, doubled until MOST_SPLITS hold all.
+    It has no loop: behind one it isn't plain to the compiler that every program waits."""
     times = last_key // (SPLIT * MOST_SPLITS)
     doubled = (times.to(tl.float32).to(tl.int32, bitcast=True) >> 23) - 126  # the number of its bits
     return (last_key * 0 + SPLIT) << tl.maximum(doubled, 0)
