@@ -4,6 +4,7 @@ hub's own download does neither."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import logging
 import warnings
@@ -14,6 +15,7 @@ from threading import Event, local
 from time import monotonic
 from typing import IO, Any
 
+from filelock import Timeout
 from huggingface_hub import constants, get_session, hf_hub_download, hf_hub_url, try_to_load_from_cache
 from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.file_download import repo_folder_name
@@ -141,14 +143,35 @@ def _refuse_long_waits(response: Any) -> None:
 
 
 def fetch_small_file(file: RemoteFile) -> Path:
-    """Fetches a file in one go; returns its place in the snapshot. Raises ``filelock.Timeout`` where another program
-    does, or where locks are files, one that ended early: the client by itself would wait for ever."""
+    """Fetches a file in one go, behind another program that fetches it; returns its place in the snapshot. Raises
+    ``filelock.Timeout`` where locks are files, and one was left behind: the client by itself would wait for ever."""
     patient_session()
     if not file.here:
         file.lock.parent.mkdir(parents=True, exist_ok=True)
-        with WeakFileLock(file.lock, timeout=TIMEOUT):
-            pass
+        _wait_for(file.lock)
     return Path(hf_hub_download(file.repository, file.name, revision=file.revision, etag_timeout=TIMEOUT))
+
+
+def _wait_for(lock: Path) -> None:
+    while True:
+        try:
+            with WeakFileLock(lock, timeout=TIMEOUT):
+                return
+        except Timeout:
+            if not _is_held(lock):
+                raise
+
+
+def _is_held(lock: Path) -> bool:
+    """Whether a program that runs holds a lock. Where files can't be locked nobody knows, and it is none."""
+    try:
+        with lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _fetch_blob(file: RemoteFile, count: Callable[[int], None], stopping: Event) -> None:

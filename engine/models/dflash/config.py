@@ -221,7 +221,7 @@ def _layer(merged: Fields, kind: LayerKind) -> AttentionConfig:
     # Unless the config says otherwise, sliding layers are causal inside the block and full layers see all of it.
     causal_flags = {name: merged.flag(name, sliding) for name in CAUSAL if name in merged}
     if len(set(causal_flags.values())) > 1:
-        refuse(f"that says twice whether its rows see later ones, and not the same ({', '.join(causal_flags)})")
+        refuse(f"of which not all fields say the same of whether rows see later ones ({', '.join(causal_flags)})")
     causal = next(iter(causal_flags.values()), sliding)
     rope, factor = read_rope(merged, head_dim, kind=kind)
     return AttentionConfig(
