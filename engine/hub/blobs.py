@@ -4,7 +4,6 @@ hub's own download does neither."""
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import logging
 import warnings
@@ -15,7 +14,7 @@ from threading import Event, local
 from time import monotonic
 from typing import IO, Any
 
-from filelock import Timeout
+from filelock import FileLock, SoftFileLock, Timeout
 from huggingface_hub import constants, get_session, hf_hub_download, hf_hub_url, try_to_load_from_cache
 from huggingface_hub.errors import HfHubHTTPError
 from huggingface_hub.file_download import repo_folder_name
@@ -164,14 +163,14 @@ def _wait_for(lock: Path) -> None:
 
 def _is_held(lock: Path) -> bool:
     """Whether a program that runs holds a lock. Where files can't be locked nobody knows, and it is none."""
+    own = FileLock(lock, timeout=0)
     try:
-        with lock.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
+        with own:
+            return False
+    except Timeout:
+        return not isinstance(own, SoftFileLock)  # which it becomes where locks are files
+    except (OSError, NotImplementedError):
         return False
-    return False
 
 
 def _fetch_blob(file: RemoteFile, count: Callable[[int], None], stopping: Event) -> None:
