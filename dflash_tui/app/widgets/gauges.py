@@ -344,9 +344,11 @@ class PassGauge(ColumnChart):
         line = axis(labels, self.columns, self.pitch)
         below = Content.styled(line, MUTED).highlight_regex("▲", style="bold $primary")
         scale, unit = (1e3, "s") if costs and costs[-1] >= 1e3 else (1, "ms")
-        costs_text = ", ".join(f"{row + 1}: {costs[row] / scale:.3g}" for row in sorted({0, now}) if row >= 0)
+        shown = [f"{row + 1}: {costs[row] / scale:.3g}" for row in sorted({0, now}) if row >= 0]
+        if len(f"{PASSES.name} {', '.join(shown)} {unit}") >= self.size.width:
+            shown = shown[-1:]  # what this round's rows cost
         return [
-            self.title(f"{PASSES.name} {costs_text} {unit}"),
+            self.title(f"{PASSES.name} {', '.join(shown)} {unit}"),
             *(self._coloured(self.widened(row)) for row in rows),
             below,
         ]
