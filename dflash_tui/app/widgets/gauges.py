@@ -86,7 +86,7 @@ class Gauge(Widget, can_focus=True):
         raise NotImplementedError
 
     def title(self, name: str) -> Content:
-        return Content.assemble((name, "bold"), " " * max(self.size.width - len(name), 1))
+        return Content.assemble((name, "bold"), " " * max(self.size.width - len(name), 0))
 
     def action_open(self) -> None:
         self.post_message(self.Opened(self.section))
@@ -345,7 +345,7 @@ class PassGauge(ColumnChart):
         below = Content.styled(line, MUTED).highlight_regex("▲", style="bold $primary")
         scale, unit = (1e3, "s") if costs and costs[-1] >= 1e3 else (1, "ms")
         shown = [f"{row + 1}: {costs[row] / scale:.3g}" for row in sorted({0, now}) if row >= 0]
-        if len(f"{PASSES.name} {', '.join(shown)} {unit}") >= self.size.width:
+        if len(f"{PASSES.name} {', '.join(shown)} {unit}") > self.size.width:
             shown = shown[-1:]  # what this round's rows cost
         return [
             self.title(f"{PASSES.name} {', '.join(shown)} {unit}"),
