@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Thread
 
 import torch
 from torch import Tensor
 
 from ..errors import WeightsFailure
 from ..machine import cores
-from ..threads import NativeThread
+from ..threads import begun
 from .headers import TensorHeader
 
 READERS = max(4, min(8, cores() // 2))
@@ -154,17 +153,15 @@ class Buffer:
             self.copied.synchronize()
 
 
-_making: list[Thread] = []
-"""The thread that makes buffers ahead, if one does."""
+_making: list[Future[None]] = []
+"""Done when the buffers that are made ahead are; empty where none are."""
 
 
 def make_buffers_beside(device: torch.device) -> None:
     """Begins to lock pages for the buffers of a GPU's next weights, which takes the system 0.2 s, while these are
     planned for. PyTorch keeps locked pages that nobody holds any more, so the next to ask gets them."""
     if device.type == "cuda":
-        thread = NativeThread(partial(_make_buffers, device), "buffers")
-        _making.append(thread)
-        thread.start()
+        _making.append(begun(partial(_make_buffers, device), "buffers"))
 
 
 def _make_buffers(device: torch.device) -> None:
@@ -174,7 +171,7 @@ def _make_buffers(device: torch.device) -> None:
 
 def _buffers(device: torch.device) -> list[Buffer]:
     while _making:
-        _making.pop().join()
+        _making.pop().result()
     return _new_buffers(device)
 
 
