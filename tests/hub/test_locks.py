@@ -34,6 +34,7 @@ def test_a_program_that_holds_a_lock_is_waited_for(tmp_path: Path, monkeypatch: 
     assert len(found) >= 3 and all(found[:3])
 
 
+@pytest.mark.filterwarnings("ignore:flock not supported")
 def test_where_locks_are_files_one_that_was_left_behind_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
